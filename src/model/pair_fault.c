@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * model/pair_fault.c: page cache faults, their waits, their retries and what comes after. Layer: model.
+ *
+ *	filemap_fault_begin [filemap_fault_wait_start filemap_fault_wait_end]*
+ *	filemap_fault_retry and/or filemap_fault_end
+ *
+ * A thread's next begin ends an unfinished fault; no wait runs on into the next fault.
+ */
+#include "model/pair_internal.h"
+
+#define VM_FAULT_RETRY 0x400
+
+/* Fields that a later event of the same thing may be the first to print. */
+static void adopt(struct interval *iv, struct mm_id mm, bool has_vma, u64 vma)
+{
+	if (!iv->mm.v)
+		iv->mm = mm;
+	if (!iv->has_vma && has_vma) {
+		iv->has_vma = true;
+		iv->vma = vma;
+	}
+}
+
+static int end_fault(struct pair *p, u8 flags)
+{
+	int err = pair_close(p, &p->task->fault_wait, p->now_ns, IVF_OPEN_END);
+
+	if (!err)
+		err = pair_close(p, &p->task->fault, p->now_ns, flags);
+	return err;
+}
+
+/* The fault that the event belongs to; one whose begin was not seen is made open at its begin. */
+static struct interval *own_fault(struct pair *p)
+{
+	if (!p->task->fault) {
+		p->task->fault = pair_make(p, IV_FAULT);
+		if (p->task->fault) {
+			p->task->fault->flags |= IVF_OPEN_BEGIN;
+			p->task->fault->origin = ORIGIN_FAULT;
+		}
+	}
+	if (p->task->fault)
+		adopt(p->task->fault, p->mm, p->ev->has & EVH_VMA, p->ev->u.fault.vma);
+	return p->task->fault;
+}
+
+static int fault_begin(struct pair *p)
+{
+	const struct ev_fault *f = &p->ev->u.fault;
+	struct interval *iv;
+	int err = end_fault(p, IVF_OPEN_END);
+
+	/* the thread faults again: Type B's window is over */
+	if (!err)
+		err = pair_close(p, &p->task->retry, p->now_ns, 0);
+	if (err)
+		return err;
+	p->counts.faults++;
+	p->task->fault = iv = pair_make(p, IV_FAULT);
+	if (!iv)
+		return 0;
+	iv->origin = ORIGIN_FAULT;
+	iv->has_vma = p->ev->has & EVH_VMA;
+	iv->vma = f->vma;
+	iv->has_address = p->ev->has & EVH_ADDRESS;
+	iv->address = f->address;
+	iv->has_file = p->ev->has & EVH_FILE;
+	iv->ino = f->ino;
+	return pair_tell_open(p, iv);
+}
+
+static int fault_wait_start(struct pair *p)
+{
+	struct interval *fault = own_fault(p), *iv;
+	int err = pair_close(p, &p->task->fault_wait, p->now_ns, IVF_OPEN_END);
+
+	if (err || !fault)
+		return err;
+	p->task->fault_wait = iv = pair_make(p, IV_FAULT_WAIT);
+	if (!iv)
+		return 0;
+	iv->parent = fault;
+	iv->origin = ORIGIN_FAULT;
+	iv->reason = p->ev->u.fault.reason;
+	iv->has_vma = p->ev->has & EVH_VMA;
+	iv->vma = p->ev->u.fault.vma;
+	adopt(iv, fault->mm, fault->has_vma, fault->vma);
+	iv->has_address = fault->has_address;
+	iv->address = fault->address;
+	iv->has_file = fault->has_file;
+	iv->ino = fault->ino;
+	return pair_tell_open(p, iv);
+}
+
+static int fault_wait_end(struct pair *p)
+{
+	struct interval *fault = own_fault(p), *iv = p->task->fault_wait;
+	bool differs;
+	int err;
+
+	if (!iv)
+		return pair_close_unbegun(p, IV_FAULT_WAIT, MODE_READ);
+	differs = (p->mm.v && iv->mm.v && p->mm.v != iv->mm.v) ||
+		  ((p->ev->has & EVH_VMA) && iv->has_vma && p->ev->u.fault.vma != iv->vma);
+	if (differs) {
+		err = pair_close(p, &p->task->fault_wait, p->now_ns, IVF_OPEN_END);
+		return err ? err : pair_close_unbegun(p, IV_FAULT_WAIT, MODE_READ);
+	}
+	adopt(iv, p->mm, p->ev->has & EVH_VMA, p->ev->u.fault.vma);
+	if (!iv->reason)
+		iv->reason = p->ev->u.fault.reason;
+	if (fault && !gaps_touch(p->gaps, iv->begin_ns, p->now_ns))
+		fault->io_wait_ns += p->now_ns - iv->begin_ns;
+	return pair_close(p, &p->task->fault_wait, p->now_ns, 0);
+}
+
+static int tell_retry(struct pair *p, struct interval *fault)
+{
+	int err = 0;
+
+	for (u32 i = 0; i < p->n_listeners && !err; i++) {
+		if (p->listeners[i].retry)
+			err = p->listeners[i].retry(p->listeners[i].ctx, fault);
+	}
+	return err;
+}
+
+/* The fault dropped its lock: from here the thread is on its way to mmap_lock (Type B's window). */
+static int fault_retried(struct pair *p, struct interval *fault)
+{
+	struct interval *iv;
+	int err;
+
+	if (fault->retried)
+		return 0;
+	fault->retried = true;
+	if (!(fault->flags & IVF_OPEN_BEGIN))
+		p->counts.fault_retries++;
+	err = tell_retry(p, fault);
+	if (!err)
+		err = pair_close(p, &p->task->retry, p->now_ns, IVF_OPEN_END);
+	if (err)
+		return err;
+	p->task->retry = iv = pair_make(p, IV_RETRY);
+	if (!iv)
+		return 0;
+	iv->mm = fault->mm;
+	iv->origin = ORIGIN_FAULT;
+	iv->io_wait_ns = fault->io_wait_ns;
+	return pair_tell_open(p, iv);
+}
+
+static int fault_end(struct pair *p)
+{
+	struct interval *fault = own_fault(p);
+	int err = 0;
+
+	if (fault && (p->ev->has & EVH_RET) && (p->ev->u.fault.ret & VM_FAULT_RETRY))
+		err = fault_retried(p, fault);
+	return err ? err : end_fault(p, 0);
+}
+
+int pair_fault_event(struct pair *p)
+{
+	struct interval *fault;
+
+	switch (p->ev->kind) {
+	case EV_FAULT_BEGIN:
+		return fault_begin(p);
+	case EV_FAULT_WAIT_START:
+		return fault_wait_start(p);
+	case EV_FAULT_WAIT_END:
+		return fault_wait_end(p);
+	case EV_FAULT_RETRY:
+		fault = own_fault(p);
+		return fault ? fault_retried(p, fault) : 0;
+	default:
+		return fault_end(p);
+	}
+}
+
+int pair_retry_read_wait(struct pair *p, u64 begin_ns)
+{
+	struct interval *w = p->task->retry;
+
+	if (w && mm_same(w->mm, p->mm) && !w->has_own_wait) {
+		w->has_own_wait = true;
+		w->own_begin_ns = begin_ns;
+	}
+	return 0;
+}
+
+int pair_retry_got_lock(struct pair *p, bool by_wait)
+{
+	struct interval *w = p->task->retry;
+
+	if (!w || !mm_same(w->mm, p->mm))
+		return 0;
+	if (by_wait)
+		w->own_end_ns = p->now_ns;
+	else if (!w->own_end_ns)
+		w->has_own_wait = false;
+	return pair_close(p, &p->task->retry, p->now_ns, 0);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* model/pair_internal.h: what pair.c and its parts (pair_fault.c, pair_vma.c, pair_lock.c) share. */
+#ifndef MMSCOPE_MODEL_PAIR_INTERNAL_H
+#define MMSCOPE_MODEL_PAIR_INTERNAL_H
+
+#include "base/arena.h"
+#include "model/pair.h"
+
+struct pair {
+	struct tasks *tasks;
+	struct gaps *gaps;
+	struct origins *origins;
+	const struct intern *strings;
+	const struct stacks *stacks;
+	struct pair_seen seen;
+	const struct pair_listener *listeners;
+	u32 n_listeners;
+	struct pair_counts counts;
+	struct arena arena; /* of intervals, reused through free_intervals */
+	struct interval *free_intervals;
+	u32 n_open;
+	/* the event at hand */
+	const struct event *ev;
+	u64 place;
+	struct task_id task_id;
+	struct task *task;
+	struct mm_id mm;
+	u64 now_ns;
+	bool restart; /* the event at hand shows that another family counts */
+	bool used_stock_locks, used_lock_blocked, used_v2, used_vma_blocked;
+};
+
+/* A new interval of the task and time at hand, not yet told to listeners; NULL when refused. */
+struct interval *pair_make(struct pair *p, enum interval_kind kind);
+int pair_tell_open(struct pair *p, struct interval *iv) MUST_CHECK;
+/* Ends it at @end_ns, tells the listeners, and gives it back. *slot is cleared first. */
+int pair_close(struct pair *p, struct interval **slot, u64 end_ns, u8 flags) MUST_CHECK;
+/* An end whose begin was not seen: an interval open at its begin. */
+int pair_close_unbegun(struct pair *p, enum interval_kind kind, enum lock_mode mode) MUST_CHECK;
+/* What the task at hand is doing, for an event that may name a caller. */
+enum origin pair_origin(struct pair *p, u32 caller, enum lock_mode mode);
+
+int pair_fault_event(struct pair *p) MUST_CHECK;
+int pair_vma_event(struct pair *p) MUST_CHECK;
+int pair_lock_event(struct pair *p) MUST_CHECK;
+/* The thread at hand has, or asks for, mmap_lock of p->mm: parts of Type B's window. */
+int pair_retry_read_wait(struct pair *p, u64 begin_ns) MUST_CHECK;
+int pair_retry_got_lock(struct pair *p, bool by_wait) MUST_CHECK;
+/* Everything the task has open ends here as open-ended. */
+int pair_close_task(struct pair *p, struct task *task, u64 end_ns, u8 flags) MUST_CHECK;
+
+#endif
