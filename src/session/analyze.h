@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* session/analyze.h: source -> decode -> model -> analyses -> result, for stored traces. Layer: session. */
+#ifndef MMSCOPE_SESSION_ANALYZE_H
+#define MMSCOPE_SESSION_ANALYZE_H
+
+#include "analysis/analysis.h"
+#include "base/error.h"
+#include "decode/ftrace_text.h"
+#include "result/result.h"
+
+/* A limit of the time range: absolute, or relative to the trace's first event. */
+struct time_limit {
+	bool has, relative;
+	u64 ns;
+};
+struct analyze_opts {
+	struct analysis_opts analysis;
+	struct time_limit from, to;
+	enum syscall_arch arch; /* ARCH_UNKNOWN: the session's machine, where known */
+	const char *workload;	/* overrides the session's; may be NULL */
+	u32 show_skipped;
+	/* For --show-skipped: called for the first lines that were not understood. */
+	void (*skipped)(void *ctx, const char *why, u64 line_no, const char *line, size_t len);
+	/* For a progress line: bytes done of all that will be read, 0 = unknown. */
+	void (*progress)(void *ctx, u64 done_bytes, u64 all_bytes);
+	void *ctx;
+};
+#define ANALYZE_CONTENDED_NS 1000
+#define ANALYZE_WINDOW_NS 1000000
+#define ANALYZE_INVERSION_NS 1000000
+
+/* Fills @r (initialised by the caller). 0 or a negative errno with one line in @e. */
+int session_analyze(const char *path, const struct analyze_opts *opts, struct result *r,
+		    struct error *e) MUST_CHECK;
+
+#endif

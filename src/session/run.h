@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* session/run.h: one pass of the analysis over a source set (analyze.c calls, assemble.c reads). Layer: session. */
+#ifndef MMSCOPE_SESSION_RUN_H
+#define MMSCOPE_SESSION_RUN_H
+
+#include "model/order.h"
+#include "session/analyze.h"
+#include "session/feed.h"
+#include "session/session_dir.h"
+
+/* Everything that lives as long as one trace is analysed. */
+struct run {
+	const struct analyze_opts *opts;
+	struct source_set *set;
+	struct session_info info; /* of mmscope.json; empty for a plain file */
+	bool has_info;
+	struct intern strings;
+	struct stacks stacks;
+	struct gaps gaps;
+	struct origins origins;
+	/* made anew for every pass */
+	struct tasks tasks;
+	struct pair *pair;
+	struct order *order;
+	struct feed *feed;
+	struct analysis_ctx ctx;
+	void *analyses[ANALYSES];
+	struct pair_listener listeners[ANALYSES];
+	u64 begin_ns, end_ns;
+	u64 out_of_range; /* events outside --from, --to */
+	bool any_event;
+	u64 cpus_seen[FTRACE_MAX_CPU / 64]; /* a bit per CPU */
+	/* learned by earlier passes */
+	struct pair_seen seen;
+	u32 fraction_digits;
+	u32 passes;
+};
+
+/* One pass from the first byte to the last. 0, PAIR_RESTART (run again), or a negative errno with @e set. */
+int run_pass(struct run *run, struct error *e) MUST_CHECK;
+void run_pass_done(struct run *run);
+/* The result of a pass that ended well. */
+int run_assemble(struct run *run, struct result *r, struct error *e) MUST_CHECK;
+
+#endif
