@@ -37,7 +37,7 @@ struct analysis_ctx {
 };
 
 /* Which interval->note[] an analysis owns. */
-enum analysis_note { NOTE_TYPE_A, NOTE_TYPE_B, NOTE_BLAME, NOTE_BLAME_QUEUE };
+enum analysis_note { NOTE_TYPE_A, NOTE_TYPE_B, NOTE_BLAME, NOTE_BLAME_QUEUE, NOTE_CALLERS };
 
 struct analysis_ops {
 	const char *key;

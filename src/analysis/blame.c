@@ -297,6 +297,20 @@ static int wait_close(struct blame *b, struct interval *iv, struct join_node *n)
 	return join_close(&b->join, n, iv->end_ns);
 }
 
+/* Without an mm nobody can be named; the time is waited all the same. */
+static int blame_nobody(struct blame *b, const struct interval *iv)
+{
+	struct wait w = { .task = iv->task, .mode = iv->mode, .origin = iv->origin };
+
+	if (iv->mode == MODE_UNKNOWN || !interval_is_whole(iv) ||
+	    !analysis_is_contended(b->ctx, iv->end_ns - iv->begin_ns) ||
+	    !analysis_selects(b->ctx, iv->task))
+		return 0;
+	b->n_waits++;
+	charge(b, &w, 0, UNKNOWN, ORIGIN_OTHER, iv->end_ns - iv->begin_ns);
+	return b->failed ? -ENOMEM : 0;
+}
+
 static int blame_close(void *self, struct interval *iv)
 {
 	struct blame *b = self;
@@ -306,7 +320,7 @@ static int blame_close(void *self, struct interval *iv)
 	iv->note[NOTE_BLAME] = NULL;
 	iv->note[NOTE_BLAME_QUEUE] = NULL;
 	if (!n)
-		return 0;
+		return iv->kind == IV_LOCK_WAIT && !iv->mm.v ? blame_nobody(b, iv) : 0;
 	if (iv->kind == IV_LOCK_HOLD)
 		return interval_is_whole(iv) ? join_close(&b->join, n, iv->end_ns) :
 					       join_drop(&b->join, n);
@@ -387,6 +401,8 @@ static int blame_finish(void *self, struct result *r)
 	bool covered = seen->stock_locks || seen->vendor_waits;
 	int err;
 
+	if (join_drain(&b->join))
+		return -ENOMEM;
 	b->ctx->refused += b->refused + b->join.retired_early;
 	r->tables[TABLE_BLAME].covered = covered;
 	r->tables[TABLE_BLAME].why = "no mmap_lock waits in the trace";

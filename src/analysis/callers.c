@@ -11,6 +11,7 @@
 
 #include "analysis/analysis.h"
 
+#define MAX_HOMELESS 1024
 #define MAX_RECENT 65536 /* begins kept per mm and side; the oldest go first, counted */
 
 struct recent_fault {
@@ -32,8 +33,14 @@ struct caller_row {
 	u32 caller;
 	u64 faults, pairs;
 };
+/* An open interval whose mm is not known yet. */
+struct homeless {
+	u64 begin_ns;
+	const struct interval *interval;
+};
 struct callers {
 	struct analysis_ctx *ctx;
+	VEC(struct homeless) homeless; /* by begin */
 	VEC(struct near_mm) mms;
 	VEC(struct caller_row) rows;
 	struct map row_of_caller;
@@ -61,6 +68,7 @@ static void callers_free(void *self)
 		vec_done(&c->mms.v[i].faults);
 		vec_done(&c->mms.v[i].writes);
 	}
+	vec_done(&c->homeless);
 	vec_done(&c->mms);
 	vec_done(&c->rows);
 	map_done(&c->row_of_caller);
@@ -104,11 +112,16 @@ static int count(struct callers *c, struct recent_fault *f, const struct recent_
 	return 0;
 }
 
-/* Drops what is out of the window at @now_ns; storage moves down when half of it is dead. */
+/*
+ * Drops what can meet nothing any more: begins over a window before now, and before the oldest begin
+ * whose mm is still to be told. Storage moves down when half of it is dead.
+ */
 static void forget_old(struct callers *c, struct near_mm *m, u64 now_ns)
 {
 	u64 window_ns = c->ctx->opts->callers_window_ns;
 
+	if (c->homeless.n && c->homeless.v[0].begin_ns < now_ns)
+		now_ns = c->homeless.v[0].begin_ns;
 	while (m->first_fault < m->faults.n &&
 	       (m->faults.v[m->first_fault].time_ns + window_ns < now_ns ||
 		m->faults.n - m->first_fault > MAX_RECENT)) {
@@ -134,41 +147,103 @@ static void forget_old(struct callers *c, struct near_mm *m, u64 now_ns)
 	}
 }
 
-static int callers_open(void *self, struct interval *iv)
+static bool within(const struct callers *c, u64 a_ns, u64 b_ns)
 {
-	struct callers *c = self;
-	struct near_mm *m;
+	return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) <= c->ctx->opts->callers_window_ns;
+}
+
+static int place_fault(struct callers *c, struct near_mm *m, const struct interval *iv)
+{
+	struct recent_fault *f = vec_push(&m->faults), mine;
+	size_t at = m->faults.n - 1;
 	int err = 0;
 
-	if ((iv->kind != IV_FAULT && iv->kind != IV_VMA_WRITE) || !iv->mm.v)
-		return 0;
+	if (!f)
+		return -ENOMEM;
+	mine = (struct recent_fault){ .time_ns = iv->begin_ns, .address = iv->address, .task = iv->task };
+	for (; at > m->first_fault && m->faults.v[at - 1].time_ns > iv->begin_ns; at--)
+		m->faults.v[at] = m->faults.v[at - 1];
+	m->faults.v[at] = mine;
+	for (size_t i = m->first_write; i < m->writes.n && !err; i++) {
+		if (within(c, m->writes.v[i].time_ns, iv->begin_ns))
+			err = count(c, &m->faults.v[at], &m->writes.v[i]);
+	}
+	return err;
+}
+
+static int place_write(struct callers *c, struct near_mm *m, const struct interval *iv)
+{
+	struct recent_write *w = vec_push(&m->writes), mine;
+	size_t at = m->writes.n - 1;
+	int err = 0;
+
+	if (!w)
+		return -ENOMEM;
+	mine = (struct recent_write){ iv->begin_ns, iv->vm_start, iv->vm_end, iv->task, iv->caller };
+	for (; at > m->first_write && m->writes.v[at - 1].time_ns > iv->begin_ns; at--)
+		m->writes.v[at] = m->writes.v[at - 1];
+	m->writes.v[at] = mine;
+	for (size_t i = m->first_fault; i < m->faults.n && !err; i++) {
+		if (within(c, m->faults.v[i].time_ns, iv->begin_ns))
+			err = count(c, &m->faults.v[i], &mine);
+	}
+	return err;
+}
+
+static int place(struct callers *c, const struct interval *iv)
+{
+	struct near_mm *m;
+
 	while (c->mms.n <= iv->mm.v) {
 		if (!vec_push(&c->mms))
 			return -ENOMEM;
 	}
 	m = &c->mms.v[iv->mm.v];
 	forget_old(c, m, iv->begin_ns);
-	if (iv->kind == IV_FAULT && iv->has_address) {
-		struct recent_fault *f = vec_push(&m->faults);
+	if (iv->kind == IV_FAULT)
+		return iv->has_address ? place_fault(c, m, iv) : 0;
+	return iv->has_range && analysis_selects(c->ctx, iv->task) ? place_write(c, m, iv) : 0;
+}
 
-		if (!f)
-			return -ENOMEM;
-		f->time_ns = iv->begin_ns;
-		f->address = iv->address;
-		f->task = iv->task;
-		for (size_t i = m->first_write; i < m->writes.n && !err; i++)
-			err = count(c, f, &m->writes.v[i]);
-	} else if (iv->kind == IV_VMA_WRITE && iv->has_range && analysis_selects(c->ctx, iv->task)) {
-		struct recent_write *w = vec_push(&m->writes);
+static int callers_open(void *self, struct interval *iv)
+{
+	struct callers *c = self;
+	struct homeless *h;
 
-		if (!w)
-			return -ENOMEM;
-		*w = (struct recent_write){ iv->begin_ns, iv->vm_start, iv->vm_end, iv->task,
-					    iv->caller };
-		for (size_t i = m->first_fault; i < m->faults.n && !err; i++)
-			err = count(c, &m->faults.v[i], w);
+	if (iv->kind != IV_FAULT && iv->kind != IV_VMA_WRITE)
+		return 0;
+	if (iv->mm.v && (iv->has_range || iv->kind == IV_FAULT))
+		return place(c, iv);
+	/* vma_start_write_begin_v2 prints no mm; a later event of the same write may */
+	if (c->homeless.n >= MAX_HOMELESS) {
+		c->refused++;
+		return 0;
 	}
-	return err;
+	h = vec_push(&c->homeless);
+	if (!h)
+		return -ENOMEM;
+	h->begin_ns = iv->begin_ns;
+	h->interval = iv;
+	iv->note[NOTE_CALLERS] = c;
+	return 0;
+}
+
+static int callers_close(void *self, struct interval *iv)
+{
+	struct callers *c = self;
+
+	if (!iv->note[NOTE_CALLERS])
+		return 0;
+	iv->note[NOTE_CALLERS] = NULL;
+	for (size_t i = 0; i < c->homeless.n; i++) {
+		if (c->homeless.v[i].interval != iv)
+			continue;
+		c->homeless.n--;
+		memmove(&c->homeless.v[i], &c->homeless.v[i + 1],
+			(c->homeless.n - i) * sizeof(*c->homeless.v));
+		return iv->mm.v ? place(c, iv) : 0;
+	}
+	return 0;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -189,7 +264,7 @@ static int callers_finish(void *self, struct result *r)
 	struct result_table *t = &r->tables[TABLE_CALLERS];
 
 	c->ctx->refused += c->refused;
-	t->covered = seen->faults && (seen->vma_begin || seen->vma_begin_v2);
+	t->covered = seen->faults && pair_any_vma(seen);
 	if (!t->covered) {
 		t->why = seen->faults ? "no VMA writer events" : "no page cache fault events";
 		return 0;
@@ -213,5 +288,6 @@ const struct analysis_ops analysis_callers = {
 	.new = callers_new,
 	.free = callers_free,
 	.open = callers_open,
+	.close = callers_close,
 	.finish = callers_finish,
 };

@@ -7,7 +7,7 @@
 
 #define INVERSION_MAX_ROWS 100000
 #define MAX_RT_PRIO 100 /* kernel priorities below are deadline and RT */
-#define SLICE_MAX_ACTIVE 500 /* a key fits INTERN_MAX_LEN */
+#define SLICE_MAX_OPEN 256 /* pairs of a key: it fits INTERN_MAX_LEN */
 
 /* A prio_ref as 8 bytes: known priorities and waiting tasks do not collide. */
 static u64 ref_key(struct prio_ref r)
@@ -32,14 +32,17 @@ void inversion_init(struct inversion *v)
 	memset(v, 0, sizeof(*v));
 	intern_init(&v->row_keys);
 	intern_init(&v->slice_keys);
+	intern_init(&v->group_keys);
 }
 
 void inversion_done(struct inversion *v)
 {
 	intern_done(&v->row_keys);
 	intern_done(&v->slice_keys);
+	intern_done(&v->group_keys);
 	vec_done(&v->rows);
 	vec_done(&v->slices_ns);
+	vec_done(&v->groups);
 }
 
 void inversion_add_pair(struct inversion *v, const struct pair_row *row)
@@ -72,39 +75,6 @@ void inversion_add_pair(struct inversion *v, const struct pair_row *row)
 	known->overlap_ns += row->overlap_ns;
 }
 
-static void add_slice(struct inversion *v, u64 waiter, u64 *blockers, size_t n, u64 ns)
-{
-	u64 key[SLICE_MAX_ACTIVE + 1];
-	size_t n_key = 0;
-	u32 id;
-
-	key[n_key++] = waiter;
-	for (size_t i = 0; i < n; i++) {
-		if (i && blockers[i] == blockers[i - 1])
-			continue;
-		key[n_key++] = blockers[i];
-	}
-	id = intern_add(&v->slice_keys, (const char *)key, n_key * sizeof(*key));
-	if (!id) {
-		v->refused++;
-		return;
-	}
-	while (v->slices_ns.n <= id) {
-		if (!vec_push(&v->slices_ns)) {
-			v->failed = true;
-			return;
-		}
-	}
-	v->slices_ns.v[id] += ns;
-}
-
-static int compare_segments(const void *a, const void *b)
-{
-	const struct segment *x = a, *y = b;
-
-	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
-}
-
 static int compare_u64(const void *a, const void *b)
 {
 	const u64 *x = a, *y = b;
@@ -112,40 +82,80 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/*
- * The blockers active in [from, to), reduced to what decides: all that are not known yet, and of the
- * known ones only the least important (the largest number), which inverts if any does.
- */
-static size_t active_blockers(const struct segment *s, size_t n, u64 from, u64 *ret, u64 *refused)
-{
-	size_t n_active = 0;
-	bool any_known = false;
-	s32 least = 0;
+/* A pair of priorities that may still turn out to be an inversion. */
+struct open_pair {
+	u64 waiter, blocker; /* ref_key() */
+};
 
-	for (size_t i = 0; i < n && s[i].begin_ns <= from; i++) {
-		if (s[i].end_ns <= from)
-			continue;
-		if (s[i].blocker_prio.known) {
-			if (!any_known || s[i].blocker_prio.prio > least)
-				least = s[i].blocker_prio.prio;
-			any_known = true;
-		} else if (n_active < SLICE_MAX_ACTIVE - 1) {
-			ret[n_active++] = ref_key(s[i].blocker_prio);
-		} else {
-			(*refused)++;
-		}
-	}
-	if (any_known)
-		ret[n_active++] = ref_key((struct prio_ref){ .known = true, .prio = least });
-	if (n_active)
-		qsort(ret, n_active, sizeof(*ret), compare_u64);
-	return n_active;
+static int compare_open_pairs(const void *a, const void *b)
+{
+	const struct open_pair *x = a, *y = b;
+
+	if (x->waiter != y->waiter)
+		return x->waiter < y->waiter ? -1 : 1;
+	return x->blocker < y->blocker ? -1 : x->blocker > y->blocker;
 }
 
-u64 inversion_add_segments(struct inversion *v, struct prio_ref waiter, struct segment *s, size_t n)
+/*
+ * What decides whether a stretch of time is inverted: true when one of its pairs is already, else the
+ * pairs that may still be (distinct, sorted). Of the segments active at *@at_ns, or of all.
+ */
+static bool find_open_pairs(struct inversion *v, const struct segment *s, size_t n, const u64 *at_ns,
+			    struct open_pair *ret, size_t *ret_n, bool *ret_active)
 {
-	u64 active[SLICE_MAX_ACTIVE], union_ns = 0, *cuts;
-	size_t n_cuts = 0;
+	size_t n_open = 0, kept = 0;
+
+	*ret_active = false;
+	*ret_n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (at_ns && (s[i].begin_ns > *at_ns || s[i].end_ns <= *at_ns))
+			continue;
+		*ret_active = true;
+		if (s[i].waiter_prio.known && s[i].blocker_prio.known) {
+			if (s[i].waiter_prio.prio < s[i].blocker_prio.prio)
+				return true;
+		} else if (n_open < SLICE_MAX_OPEN) {
+			ret[n_open++] = (struct open_pair){ ref_key(s[i].waiter_prio),
+							    ref_key(s[i].blocker_prio) };
+		} else {
+			v->refused++;
+		}
+	}
+	if (n_open)
+		qsort(ret, n_open, sizeof(*ret), compare_open_pairs);
+	for (size_t i = 0; i < n_open; i++) {
+		if (!i || compare_open_pairs(&ret[i], &ret[i - 1]))
+			ret[kept++] = ret[i];
+	}
+	*ret_n = kept;
+	return false;
+}
+
+static void add_to_key(struct inversion *v, struct intern *keys, void *sums, const struct open_pair *key,
+		       size_t n_key, u64 n)
+{
+	VEC(u64) *by_id = sums;
+	u32 id = intern_add(keys, (const char *)key, n_key * sizeof(*key));
+
+	if (!id) {
+		v->refused++;
+		return;
+	}
+	while (by_id->n <= id) {
+		if (!vec_push(by_id)) {
+			v->failed = true;
+			return;
+		}
+	}
+	by_id->v[id] += n;
+}
+
+u64 inversion_add_segments(struct inversion *v, struct segment *s, size_t n)
+{
+	struct open_pair open[SLICE_MAX_OPEN];
+	size_t n_cuts = 0, n_open;
+	u64 union_ns = 0, *cuts;
+	bool active;
 
 	if (!n)
 		return 0;
@@ -154,7 +164,10 @@ u64 inversion_add_segments(struct inversion *v, struct prio_ref waiter, struct s
 		v->failed = true;
 		return 0;
 	}
-	qsort(s, n, sizeof(*s), compare_segments);
+	if (find_open_pairs(v, s, n, NULL, open, &n_open, &active))
+		v->sure_groups++;
+	else if (n_open)
+		add_to_key(v, &v->group_keys, &v->groups, open, n_open, 1);
 	for (size_t i = 0; i < n; i++) {
 		cuts[n_cuts++] = s[i].begin_ns;
 		cuts[n_cuts++] = s[i].end_ns;
@@ -162,15 +175,18 @@ u64 inversion_add_segments(struct inversion *v, struct prio_ref waiter, struct s
 	qsort(cuts, n_cuts, sizeof(*cuts), compare_u64);
 	for (size_t i = 0; i + 1 < n_cuts; i++) {
 		u64 ns = cuts[i + 1] - cuts[i];
-		size_t n_active;
+		bool sure;
 
 		if (!ns)
 			continue;
-		n_active = active_blockers(s, n, cuts[i], active, &v->refused);
-		if (!n_active)
+		sure = find_open_pairs(v, s, n, &cuts[i], open, &n_open, &active);
+		if (!active)
 			continue;
 		union_ns += ns;
-		add_slice(v, ref_key(waiter), active, n_active, ns);
+		if (sure)
+			v->sure_ns += ns;
+		else if (n_open)
+			add_to_key(v, &v->slice_keys, &v->slices_ns, open, n_open, ns);
 	}
 	free(cuts);
 	return union_ns;
@@ -198,22 +214,28 @@ enum pair_judgement inversion_judge(const struct tasks *t, const struct pair_row
 	return *ret_waiter_prio < *ret_blocker_prio ? PAIR_INVERTED : PAIR_NO_INVERSION;
 }
 
-static bool slice_is_inverted(const struct tasks *t, const u64 *key, size_t n)
+static enum pair_judgement judge_key(const struct tasks *t, const struct intern *keys, u32 id)
 {
+	struct open_pair open[SLICE_MAX_OPEN];
+	size_t len;
+	const char *bytes = intern_get(keys, id, &len);
+	bool unknown = false;
 	s32 waiter, blocker;
 
-	if (resolve(t, key_ref(key[0]), &waiter) < 0)
-		return false;
-	for (size_t i = 1; i < n; i++) {
-		if (resolve(t, key_ref(key[i]), &blocker) >= 0 && waiter < blocker)
-			return true;
+	memcpy(open, bytes, len);
+	for (size_t i = 0; i < len / sizeof(*open); i++) {
+		if (resolve(t, key_ref(open[i].waiter), &waiter) < 0 ||
+		    resolve(t, key_ref(open[i].blocker), &blocker) < 0)
+			unknown = true;
+		else if (waiter < blocker)
+			return PAIR_INVERTED;
 	}
-	return false;
+	return unknown ? PAIR_UNKNOWN : PAIR_NO_INVERSION;
 }
 
 struct inversion_verdict inversion_judge_all(const struct inversion *v, const struct tasks *t)
 {
-	struct inversion_verdict verdict = { 0 };
+	struct inversion_verdict verdict = { .score_ns = v->sure_ns, .groups = v->sure_groups };
 
 	for (size_t i = 0; i < v->rows.n; i++) {
 		const struct pair_row *row = &v->rows.v[i];
@@ -234,13 +256,14 @@ struct inversion_verdict inversion_judge_all(const struct inversion *v, const st
 			verdict.fair_pairs += row->pairs;
 	}
 	for (u32 id = 1; id < v->slice_keys.n; id++) {
-		u64 key[SLICE_MAX_ACTIVE + 1];
-		size_t len;
-		const char *bytes = intern_get(&v->slice_keys, id, &len);
-
-		memcpy(key, bytes, len);
-		if (slice_is_inverted(t, key, len / sizeof(*key)))
+		if (judge_key(t, &v->slice_keys, id) == PAIR_INVERTED)
 			verdict.score_ns += v->slices_ns.v[id];
+	}
+	for (u32 id = 1; id < v->group_keys.n; id++) {
+		enum pair_judgement j = judge_key(t, &v->group_keys, id);
+
+		verdict.groups += j == PAIR_INVERTED ? v->groups.v[id] : 0;
+		verdict.unknown_groups += j == PAIR_UNKNOWN ? v->groups.v[id] : 0;
 	}
 	return verdict;
 }

@@ -25,26 +25,29 @@ struct pair_row {
 /* One pair's time within a waiter's wait. */
 struct segment {
 	u64 begin_ns, end_ns;
-	struct prio_ref blocker_prio;
+	struct prio_ref waiter_prio, blocker_prio; /* at its begin */
 };
 struct inversion {
-	struct intern row_keys, slice_keys; /* bytes of a key -> index + 1 */
+	struct intern row_keys, slice_keys, group_keys; /* bytes of a key -> index + 1 */
 	VEC(struct pair_row) rows;
-	VEC(u64) slices_ns; /* by id of slice_keys */
+	VEC(u64) slices_ns; /* by id of slice_keys: time that depends on just that */
+	VEC(u64) groups;    /* by id of group_keys: the same for waits or windows */
+	u64 sure_ns, sure_groups; /* inverted whatever else becomes known */
 	u64 refused;
 	bool failed; /* out of memory */
 };
 struct inversion_verdict {
 	u64 pairs, score_ns, unknown, late;
 	u64 rt_pairs, fair_pairs;
+	u64 groups, unknown_groups; /* with an inverted pair; without one, but with an unknown one */
 };
 enum pair_judgement { PAIR_NO_INVERSION, PAIR_INVERTED, PAIR_UNKNOWN };
 
 void inversion_init(struct inversion *v);
 void inversion_done(struct inversion *v);
 void inversion_add_pair(struct inversion *v, const struct pair_row *row);
-/* All segments of one waiter's wait or window; returns the length of their union. Sorts @s. */
-u64 inversion_add_segments(struct inversion *v, struct prio_ref waiter, struct segment *s, size_t n);
+/* All segments of one waiter's wait or window (a group); returns the length of their union. */
+u64 inversion_add_segments(struct inversion *v, struct segment *s, size_t n);
 /* At the end of the trace. */
 enum pair_judgement inversion_judge(const struct tasks *t, const struct pair_row *row, bool *ret_late,
 				    s32 *ret_waiter_prio, s32 *ret_blocker_prio);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define MAX_HOMELESS 1024
+
 void join_init(struct join *j, int (*pair)(void *, struct join_node *, struct join_node *),
 	       int (*retire)(void *, struct join_node *), void *ctx)
 {
@@ -37,6 +39,8 @@ void join_done(struct join *j)
 	}
 	list_free(&spare);
 	vec_done(&j->mms);
+	vec_done(&j->homeless[0]);
+	vec_done(&j->homeless[1]);
 }
 
 static void list_remove(struct join_list *l, struct join_node *n)
@@ -88,16 +92,43 @@ static int give_back(struct join *j, struct join_node *n)
 	return err;
 }
 
+bool join_hold(struct join *j, enum join_side side, u64 begin_ns)
+{
+	u64 *slot = j->homeless[side].n < MAX_HOMELESS ? vec_push(&j->homeless[side]) : NULL;
+
+	if (!slot) {
+		j->retired_early++;
+		return false;
+	}
+	/* begins come in order: the oldest is first */
+	*slot = begin_ns;
+	return true;
+}
+
+void join_unhold(struct join *j, enum join_side side, u64 begin_ns)
+{
+	for (size_t i = 0; i < j->homeless[side].n; i++) {
+		if (j->homeless[side].v[i] != begin_ns)
+			continue;
+		j->homeless[side].n--;
+		memmove(&j->homeless[side].v[i], &j->homeless[side].v[i + 1],
+			(j->homeless[side].n - i) * sizeof(*j->homeless[side].v));
+		return;
+	}
+}
+
 /* Retires the closed nodes of @side that no open node of the other side can overlap any more. */
 static int prune(struct join *j, struct join_mm *mm, u32 side)
 {
 	struct join_list *closed = &mm->closed[side];
-	const struct join_node *oldest = mm->open[!side].first;
+	u64 oldest_ns = mm->open[!side].first ? mm->open[!side].first->begin_ns : UINT64_MAX;
 	int err = 0;
 
+	if (j->homeless[!side].n && j->homeless[!side].v[0] < oldest_ns)
+		oldest_ns = j->homeless[!side].v[0];
 	while (!err && closed->first) {
 		struct join_node *n = closed->first;
-		bool reachable = oldest && oldest->begin_ns < n->end_ns;
+		bool reachable = oldest_ns < n->end_ns;
 
 		if (reachable && j->n_closed <= j->max_closed)
 			break;

@@ -37,6 +37,7 @@ struct join {
 	VEC(struct join_mm) mms; /* by mm id */
 	struct join_node *free_nodes;
 	u32 n_closed, max_closed;
+	VEC(u64) homeless[2]; /* begins of open intervals whose mm is not known yet, by side */
 	u64 retired_early;
 	/* The pair overlaps (DESIGN section 5). left and right are closed. */
 	int (*pair)(void *ctx, struct join_node *left, struct join_node *right);
@@ -52,6 +53,12 @@ void join_done(struct join *j);
 int join_drain(struct join *j);
 /* NULL when out of memory. @mm 0 joins nothing and is not allowed. */
 struct join_node *join_open(struct join *j, enum join_side side, struct mm_id mm, u64 begin_ns, void *owner);
+/*
+ * An interval began whose mm is not known yet: until join_unhold() closed nodes of every mm that it may
+ * overlap are kept. False when there are too many (counted as retired_early).
+ */
+bool join_hold(struct join *j, enum join_side side, u64 begin_ns);
+void join_unhold(struct join *j, enum join_side side, u64 begin_ns);
 /* The interval is whole: pairs are told now. */
 int join_close(struct join *j, struct join_node *n, u64 end_ns) MUST_CHECK;
 /* The interval pairs with nothing (open-ended, loss inside): retire() is told at once. */

@@ -25,8 +25,6 @@ struct writer {
 	u64 vma, vm_start, vm_end, begin_ns, end_ns;
 	u32 n_undecided;
 	VEC(struct segment) segments;
-	struct prio_ref prio;
-	struct writer *next_free;
 };
 struct candidate {
 	struct writer *writer;
@@ -68,8 +66,7 @@ static void writer_settle(struct type_a *a, struct writer *w)
 		return;
 	if (w->segments.n) {
 		a->writer_waits++;
-		a->union_ns += inversion_add_segments(&a->inversion, w->prio, w->segments.v,
-						      w->segments.n);
+		a->union_ns += inversion_add_segments(&a->inversion, w->segments.v, w->segments.n);
 	}
 	writer_free(w);
 }
@@ -105,8 +102,8 @@ static void judge(struct type_a *a, struct fault *f, const struct candidate *c)
 	}
 	s->begin_ns = c->begin_ns;
 	s->end_ns = c->end_ns;
+	s->waiter_prio = row.waiter_prio;
 	s->blocker_prio = row.blocker_prio;
-	w->prio = row.waiter_prio;
 }
 
 static void fault_decide(struct type_a *a, struct fault *f, enum fault_fate fate)
@@ -204,12 +201,13 @@ static int fault_open(struct type_a *a, struct interval *iv)
 	return 0;
 }
 
+static int fault_wait_join(struct type_a *a, struct interval *iv);
+
 static int fault_wait_open(struct type_a *a, struct interval *iv)
 {
-	struct fault_wait *fw;
 	int err;
 
-	if (!iv->mm.v || !iv->parent)
+	if (!iv->parent)
 		return 0;
 	if (!iv->parent->note[NOTE_TYPE_A]) {
 		/* a fault whose begin was not seen */
@@ -217,6 +215,17 @@ static int fault_wait_open(struct type_a *a, struct interval *iv)
 		if (err)
 			return err;
 	}
+	if (!iv->mm.v) {
+		iv->note[NOTE_TYPE_A] = join_hold(&a->join, JOIN_LEFT, iv->begin_ns) ? a : NULL;
+		return 0;
+	}
+	return fault_wait_join(a, iv);
+}
+
+static int fault_wait_join(struct type_a *a, struct interval *iv)
+{
+	struct fault_wait *fw;
+
 	fw = calloc(1, sizeof(*fw));
 	if (!fw)
 		return -ENOMEM;
@@ -251,8 +260,10 @@ static int type_a_open(void *self, struct interval *iv)
 		}
 		return 0;
 	case IV_VMA_WAIT:
-		if (!iv->mm.v)
+		if (!iv->mm.v) {
+			iv->note[NOTE_TYPE_A] = join_hold(&a->join, JOIN_RIGHT, iv->begin_ns) ? a : NULL;
 			return 0;
+		}
 		iv->note[NOTE_TYPE_A] = join_open(&a->join, JOIN_RIGHT, iv->mm, iv->begin_ns, NULL);
 		return iv->note[NOTE_TYPE_A] ? 0 : -ENOMEM;
 	default:
@@ -276,10 +287,22 @@ static int fault_wait_close(struct type_a *a, struct interval *iv)
 {
 	struct join_node *n = iv->note[NOTE_TYPE_A];
 	struct fault_wait *fw;
+	int err;
 
 	if (!n)
 		return 0;
 	iv->note[NOTE_TYPE_A] = NULL;
+	if ((void *)n == a) {
+		/* its mm became known on the way, or never */
+		join_unhold(&a->join, JOIN_LEFT, iv->begin_ns);
+		if (!iv->mm.v || !interval_is_whole(iv))
+			return 0;
+		err = fault_wait_join(a, iv);
+		if (err)
+			return err;
+		n = iv->note[NOTE_TYPE_A];
+		iv->note[NOTE_TYPE_A] = NULL;
+	}
 	fw = n->owner;
 	fw->reason = iv->reason;
 	fw->has_vma = iv->has_vma;
@@ -294,10 +317,15 @@ static int fault_wait_close(struct type_a *a, struct interval *iv)
 static int writer_close(struct type_a *a, struct interval *iv)
 {
 	struct join_node *n = iv->note[NOTE_TYPE_A];
+	bool late = (void *)n == a;
 	struct writer *w;
 
 	iv->note[NOTE_TYPE_A] = NULL;
-	if (!n && !(iv->mm.v && (iv->flags & IVF_BLOCKED)))
+	if (late) {
+		join_unhold(&a->join, JOIN_RIGHT, iv->begin_ns);
+		n = NULL;
+	}
+	if (!n && !(iv->mm.v && (late || (iv->flags & IVF_BLOCKED))))
 		return 0;
 	if (!interval_is_whole(iv) || !analysis_selects(a->ctx, iv->task))
 		return n ? join_drop(&a->join, n) : 0;
@@ -347,7 +375,7 @@ static int type_a_retry(void *self, struct interval *fault)
 	struct fault *f = fault->note[NOTE_TYPE_A];
 
 	if (f)
-		fault_decide(a, f, FATE_RETRIED);
+		fault_decide(a, f, fault->flags & IVF_LOSS ? FATE_UNDECIDED : FATE_RETRIED);
 	return 0;
 }
 
@@ -360,6 +388,8 @@ static int type_a_finish(void *self, struct result *r)
 	struct inversion_verdict v;
 	bool covered = seen->faults && pair_any_vma(seen);
 
+	if (join_drain(&a->join))
+		return -ENOMEM;
 	a->ctx->refused += a->refused + a->join.retired_early + a->inversion.refused;
 	r->tables[TABLE_A_PAIRS].covered = covered;
 	if (!covered) {

@@ -18,15 +18,14 @@
 struct window {
 	struct task_id task;
 	bool has_own_wait;
-	u64 own_begin_ns, own_wait_ns, io_wait_ns;
+	u64 own_place, own_wait_ns, io_wait_ns;
 	VEC(struct segment) segments;
-	struct prio_ref prio;
 };
 /* A write hold or write wait in the join. */
 struct write {
 	struct task_id task;
 	bool is_wait;
-	u64 begin_ns;
+	u64 place; /* of its begin in the order */
 };
 struct type_b {
 	struct analysis_ctx *ctx;
@@ -46,7 +45,7 @@ static int on_pair(void *ctx, struct join_node *left, struct join_node *right)
 
 	if (task_same(win->task, w->task))
 		return 0;
-	if (w->is_wait && !(win->has_own_wait && w->begin_ns < win->own_begin_ns))
+	if (w->is_wait && !(win->has_own_wait && w->place < win->own_place))
 		return 0;
 	seg.begin_ns = left->begin_ns > right->begin_ns ? left->begin_ns : right->begin_ns;
 	seg.end_ns = left->end_ns < right->end_ns ? left->end_ns : right->end_ns;
@@ -54,9 +53,9 @@ static int on_pair(void *ctx, struct join_node *left, struct join_node *right)
 	row.waiter_prio = task_prio_at(b->ctx->tasks, win->task, seg.begin_ns);
 	row.blocker_prio = task_prio_at(b->ctx->tasks, w->task, seg.begin_ns);
 	row.overlap_ns = seg.end_ns - seg.begin_ns;
+	seg.waiter_prio = row.waiter_prio;
 	seg.blocker_prio = row.blocker_prio;
 	inversion_add_pair(&b->inversion, &row);
-	win->prio = row.waiter_prio;
 	s = win->segments.n < WINDOW_MAX_SEGMENTS ? vec_push(&win->segments) : NULL;
 	if (s)
 		*s = seg;
@@ -76,7 +75,7 @@ static int on_retire(void *ctx, struct join_node *node)
 	}
 	if (win && win->segments.n) {
 		b->windows++;
-		b->overlap_ns += inversion_add_segments(&b->inversion, win->prio, win->segments.v,
+		b->overlap_ns += inversion_add_segments(&b->inversion, win->segments.v,
 							win->segments.n);
 		b->retry_wait_ns += win->own_wait_ns;
 		b->io_wait_ns += win->io_wait_ns;
@@ -140,7 +139,7 @@ static int type_b_open(void *self, struct interval *iv)
 		return -ENOMEM;
 	w->task = iv->task;
 	w->is_wait = iv->kind == IV_LOCK_WAIT;
-	w->begin_ns = iv->begin_ns;
+	w->place = iv->begin_place;
 	iv->note[NOTE_TYPE_B] = join_open(&b->join, JOIN_RIGHT, iv->mm, iv->begin_ns, w);
 	if (!iv->note[NOTE_TYPE_B]) {
 		free(w);
@@ -162,8 +161,8 @@ static int window_close(struct type_b *b, struct interval *iv, struct join_node 
 		return -ENOMEM;
 	win->task = iv->task;
 	win->has_own_wait = iv->has_own_wait;
-	win->own_begin_ns = iv->own_begin_ns;
-	win->own_wait_ns = iv->has_own_wait && iv->own_end_ns ? iv->own_end_ns - iv->own_begin_ns : 0;
+	win->own_place = iv->own_place;
+	win->own_wait_ns = iv->own_wait_ns;
 	win->io_wait_ns = iv->io_wait_ns;
 	n->owner = win;
 	return join_close(&b->join, n, iv->end_ns);
@@ -176,6 +175,9 @@ static int type_b_close(void *self, struct interval *iv)
 
 	if (!n && is_write(iv) && !(iv->flags & (IVF_OPEN_BEGIN | IVF_BLOCKED)))
 		b->untracked--;
+	/* without an mm there is nothing to join, but a window that did not end is one all the same */
+	if (!n && iv->kind == IV_RETRY && (iv->flags & IVF_OPEN_END))
+		b->open++;
 	if (!n)
 		return 0;
 	iv->note[NOTE_TYPE_B] = NULL;
@@ -262,6 +264,8 @@ static int type_b_finish(void *self, struct result *r)
 	struct inversion_verdict v;
 	bool covered = seen->faults && pair_any_locks(seen);
 
+	if (join_drain(&b->join))
+		return -ENOMEM;
 	b->ctx->refused += b->refused + b->join.retired_early + b->inversion.refused;
 	r->tables[TABLE_B_PAIRS].covered = covered;
 	if (!covered) {
@@ -279,9 +283,9 @@ static int type_b_finish(void *self, struct result *r)
 	r->summary.b_open_windows = opt(b->open);
 	if (seen->sched_switch) {
 		v = inversion_judge_all(&b->inversion, b->ctx->tasks);
-		r->summary.c_b_pairs = opt(v.pairs);
+		r->summary.c_b_windows = opt(v.groups);
 		r->summary.c_b_score_ns = opt(v.score_ns);
-		r->summary.c_b_unknown = opt(v.unknown);
+		r->summary.c_b_unknown = opt(v.unknown_groups);
 		r->summary.c_b_late = opt(v.late);
 	}
 	return pair_rows(b, r);

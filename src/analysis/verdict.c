@@ -39,10 +39,10 @@ static u64 unknown_pairs(const struct result_summary *s)
 
 static enum verdict_state inversion_state(const struct result_summary *s, u64 limit_ns, bool above)
 {
-	u64 pairs = value(s->c_pairs) + value(s->c_b_pairs);
+	u64 pairs = value(s->c_pairs) + value(s->c_b_windows);
 	bool real = value(s->c_score_ns) > limit_ns || value(s->c_b_score_ns) > limit_ns;
 
-	if (!s->c_pairs.has && !s->c_b_pairs.has)
+	if (!s->c_pairs.has && !s->c_b_windows.has)
 		return RULE_CANNOT;
 	if (above)
 		return real ? RULE_HOLDS : RULE_NO;
@@ -66,7 +66,7 @@ static void judge_rules(struct result *r, u64 limit_ns)
 	const char *scores = arena_printf(&r->arena, "score A %s, B %s; threshold %s; pairs A %s, B %s",
 					  ms_or_null(r, s->c_score_ns), ms_or_null(r, s->c_b_score_ns),
 					  ms(r, limit_ns), count_or_null(r, s->c_pairs),
-					  count_or_null(r, s->c_b_pairs));
+					  count_or_null(r, s->c_b_windows));
 	bool any = false;
 
 	rule[0] = (struct verdict_rule){ 1, "priority inversion is real",
@@ -179,7 +179,7 @@ static void explain(struct result *r)
 	case 2:
 		v->text = arena_printf(&r->arena,
 				       "inversion seen, below the threshold: %" PRIu64 " pairs, %s in all.",
-				       value(s->c_pairs) + value(s->c_b_pairs),
+				       value(s->c_pairs) + value(s->c_b_windows),
 				       ms(r, value(s->c_score_ns) + value(s->c_b_score_ns)));
 		break;
 	case 3:

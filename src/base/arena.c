@@ -59,7 +59,7 @@ void *arena_alloc(struct arena *a, size_t size_bytes)
 
 char *arena_strndup(struct arena *a, const char *s, size_t len)
 {
-	char *p = arena_alloc(a, len + 1);
+	char *p = len < SIZE_MAX ? arena_alloc(a, len + 1) : NULL;
 
 	if (p && len)
 		memcpy(p, s, len);

@@ -30,7 +30,8 @@ static u32 intern_hash(const char *s, size_t len)
 		h = hash_u64(h ^ w);
 	}
 	w = 0;
-	memcpy(&w, s, len);
+	if (len) /* @s may be NULL then */
+		memcpy(&w, s, len);
 	return (u32)hash_u64(h ^ w);
 }
 
@@ -41,7 +42,7 @@ static u32 intern_slot(const struct intern *in, const char *s, size_t len, u32 h
 	for (; in->table[i]; i = (i + 1) & in->mask) {
 		const struct intern_entry *e = &in->entries[in->table[i]];
 
-		if (e->hash == hash && e->len == len && !memcmp(e->s, s, len))
+		if (e->hash == hash && e->len == len && (!len || !memcmp(e->s, s, len)))
 			break;
 	}
 	return i;

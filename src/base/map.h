@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * base/map.h: hash map from a u64 key to a u64 value (open addressing, tombstone-free deletion).
- * The keys are hostile (task ids, pointers out of a trace), so the hash is seeded and mixes all bits.
+ * The keys are hostile (task ids, pointers out of a trace), so the hash mixes all bits.
+ * It has no seed: the same input fills the map the same way on every run.
  */
 #ifndef MMSCOPE_BASE_MAP_H
 #define MMSCOPE_BASE_MAP_H

@@ -25,7 +25,8 @@ static size_t scan(const char *s, size_t len, u32 base, u64 *ret)
 
 		if (digit >= base)
 			break;
-		if (__builtin_mul_overflow(v, (u64)base, &v) || __builtin_add_overflow(v, (u64)digit, &v))
+		if (__builtin_mul_overflow(v, (u64)base, &v) ||
+		    __builtin_add_overflow(v, (u64)digit, &v))
 			return 0;
 	}
 	if (i)

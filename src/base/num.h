@@ -19,7 +19,8 @@ bool num_parse_s64(const char *s, size_t len, s64 *ret) MUST_CHECK;
 bool num_parse_hex(const char *s, size_t len, u64 *ret) MUST_CHECK;
 /* "0x1f" is hexadecimal, all else decimal (a leading 0 is no octal: CPU 08 is CPU 8). */
 bool num_parse_any(const char *s, size_t len, u64 *ret) MUST_CHECK;
-/* "12", "0.5", "100.000001234", ".5", "3.": seconds as ns; digits past the ninth decimal are cut. */
+/* "12", "0.5", "100.000001234", ".5", "3.": seconds as ns; digits past the ninth decimal are cut.
+ */
 bool num_parse_seconds_ns(const char *s, size_t len, u64 *ret_ns) MUST_CHECK;
 /* "4096", "64k", "8M", "2G": bytes; k, M, G of either case are powers of 1024. */
 bool num_parse_size_bytes(const char *s, size_t len, u64 *ret_bytes) MUST_CHECK;

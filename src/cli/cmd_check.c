@@ -147,11 +147,11 @@ const struct verb verb_check = {
 	.args = "",
 	.doc = "what this kernel allows, and traps in its set-up",
 	.details = "Tries tracefs, every event, every BPF program type and perf, and removes what "
-		   "it made.\n"
+		   "it made. "
 		   "Status: ok, missing (this kernel has none), refused (it has, and does not let "
-		   "us),\n"
+		   "us), "
 		   "unknown (could not be looked at), trap (works, and would spoil results). "
-		   "Without root\n"
+		   "Without root "
 		   "it tells what only root can see. Exit 0 whatever it finds.",
 	.opts = check_options,
 	.n_opts = ARRAY_LEN(check_options),

@@ -5,8 +5,8 @@
  *
  * The order of the steps matters: the command is forked first (it stays in the mount namespace we
  * may leave), then the instance is made, filtered and filled with events while tracing is off, then
- * the readers start, then tracing, then the command. record_end() undoes all of it from any of
- * these points.
+ * the readers start, then tracing, then the command. finish() and, after a failure at any of these
+ * points, abandon() undo all of it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,6 @@
 #define POLL_MS 100
 /* How long a command that we told to end may take before we leave it to itself. */
 #define GRACE_MS 5000
-#define ARGS_MAX 256
 /* What mmscope.json may grow to, for the space reserved for it on the disk. */
 #define JSON_BYTES (32 * 1024)
 #define JSON_CPU_BYTES 512
@@ -167,8 +166,7 @@ static int set_filters(struct recording *rec, struct error *e)
 	return 0;
 }
 
-/* Our own threads, in a recording of everything. Children of threads would be left out too: we fork
- * none. */
+/* Our own threads, in a recording of everything. */
 static int exclude_self(struct recording *rec, struct error *e)
 {
 	u32 self = (u32)getpid();
@@ -182,106 +180,6 @@ static int exclude_self(struct recording *rec, struct error *e)
 	tids = ftrace_read_tids(rec->reader, &n);
 	code = ftrace_session_exclude_tids(rec->ftrace, &self, 1, e);
 	return code ? code : ftrace_session_exclude_tids(rec->ftrace, tids, n, e);
-}
-
-/* --- mmscope.json --- */
-
-/* Our own command line, as the kernel keeps it: words that end in NUL. */
-static int add_own_args(struct session_info *info)
-{
-	size_t len, n = 0;
-	char *words;
-	int code = procfs_read_own_cmdline("", &words, &len, NULL);
-
-	if (code)
-		return code;
-	for (char *w = words; !code && w < words + len && n++ < ARGS_MAX; w += strlen(w) + 1)
-		code = session_info_add(info, &info->command, w);
-	free(words);
-	return code;
-}
-
-static int set_workload(struct session_info *info, char **argv)
-{
-	char text[SESSION_MAX_STRING];
-	size_t n = 0;
-
-	text[0] = '\0';
-	for (int i = 0; argv[i] && n < sizeof(text); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "", argv[i]);
-	return session_info_set(info, &info->workload, text);
-}
-
-static int describe_host(struct recording *rec, struct error *e)
-{
-	struct session_info *info = &rec->info;
-	int no_retry = procfs_filemap_fault_no_retry("");
-	char release[256] = "unknown", machine[128], when[64];
-	time_t now = time(NULL);
-	struct tm tm;
-	u32 cpus;
-	int code;
-
-	code = procfs_read_release("", release, sizeof(release), e);
-	if (code)
-		return code;
-	procfs_read_machine(machine, sizeof(machine));
-	gmtime_r(&now, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	if (no_retry >= 0)
-		info->filemap_fault_no_retry = (struct session_num){ true, no_retry };
-	if (!procfs_count_cpus("", &cpus, NULL))
-		info->cpus = (struct session_num){ true, cpus };
-	info->format_version = (struct session_num){ true, SESSION_FORMAT_VERSION };
-	info->clock = FTRACE_CLOCK;
-	info->tool = "mmscope " MMSCOPE_VERSION;
-	if (session_info_set(info, &info->kernel, release) ||
-	    session_info_set(info, &info->machine, machine) ||
-	    session_info_set(info, &info->start_realtime, when))
-		return error_set(e, -ENOMEM, "out of memory");
-	return 0;
-}
-
-static int describe_events(struct recording *rec, const bool *enabled, struct error *e)
-{
-	for (size_t i = 0; i < rec->events.list.n; i++) {
-		const struct ftrace_event *ev = &rec->events.list.v[i];
-		struct session_strings *to =
-			enabled[i] ? &rec->info.events : &rec->info.missing_events;
-		char name[sizeof(ev->system) + sizeof(ev->name) + 2];
-
-		snprintf(name, sizeof(name), "%s:%s", ev->system, ev->name);
-		if (session_info_add(&rec->info, to, name))
-			return error_set(e, -ENOMEM, "out of memory");
-		rec->n_vendor += enabled[i] && ev->origin == ORIGIN_VENDOR_EVENT;
-	}
-	return 0;
-}
-
-static int describe(struct recording *rec, const struct record_opts *o, const struct cli_args *args,
-		    struct error *e)
-{
-	static const char *const scopes[] = { "command", "pids", "all" };
-	struct session_info *info = &rec->info;
-	int code;
-
-	info->scope = scopes[rec->scope];
-	info->buffer_kb = (struct session_num){ true, (s64)o->buffer_kb };
-	code = describe_host(rec, e);
-	for (size_t i = 0; !code && i < o->pids.list.n; i++) {
-		s64 *slot = vec_push(&info->pids.list);
-
-		if (slot)
-			*slot = (s64)o->pids.list.v[i];
-		else
-			code = error_set(e, -ENOMEM, "out of memory");
-	}
-	if (code)
-		return code;
-	code = add_own_args(info);
-	if (!code && args->command)
-		code = set_workload(info, args->command);
-	return code ? error_set(e, code, "cannot note the command line: %s", strerror(-code)) : 0;
 }
 
 /* --- the steps --- */
@@ -316,7 +214,7 @@ static int enable_events(struct recording *rec, struct error *e)
 		return error_set(e, -ENOMEM, "out of memory");
 	code = ftrace_session_enable(rec->ftrace, &rec->events, enabled, e);
 	if (!code)
-		code = describe_events(rec, enabled, e);
+		code = record_describe_events(rec, enabled, e);
 	free(enabled);
 	return code;
 }
@@ -363,7 +261,7 @@ static int start(struct recording *rec, const struct record_opts *o, const struc
 	if (code)
 		return code;
 	live_catch_signals();
-	code = describe(rec, o, args, e);
+	code = record_describe(rec, &o->pids, o->buffer_kb, args->command, e);
 	if (!code)
 		code = make_instance(rec, o, e);
 	if (!code)
@@ -449,50 +347,6 @@ static const char *run(struct recording *rec, u64 duration_ns)
 	}
 }
 
-/* Counts of one CPU for mmscope.json: what was read, and what the kernel says was lost. */
-static int count_cpu(struct recording *rec, const struct ftrace_read_cpu *c, struct error *e)
-{
-	struct sys_tracefs_stats st;
-	struct session_cpu *cpu;
-	int code = sys_tracefs_read_stats(ftrace_session_dir(rec->ftrace), c->cpu, &st, e);
-
-	if (code)
-		return code;
-	if (c->file[0] && session_info_add(&rec->info, &rec->info.files, c->file))
-		return error_set(e, -ENOMEM, "out of memory");
-	/* CPUs that are possible but were never there have nothing to say. */
-	if (!c->file[0] && !st.overrun && !st.dropped && !st.entries && !st.commit_overrun)
-		return 0;
-	cpu = vec_push(&rec->info.per_cpu.list);
-	if (!cpu)
-		return error_set(e, -ENOMEM, "out of memory");
-	*cpu = (struct session_cpu){
-		.cpu = c->cpu,
-		.bytes = (s64)c->bytes,
-		.read_events = (s64)st.read_events,
-		.overrun = (s64)st.overrun,
-		.commit_overrun = (s64)st.commit_overrun,
-		.dropped = (s64)st.dropped,
-		.lost_marks = (s64)c->lost_marks,
-		.lost_events = (s64)c->lost_events,
-		.lost_unknown = (s64)c->lost_unknown,
-		.unread = (s64)st.entries,
-	};
-	return 0;
-}
-
-static int count_cpus(struct recording *rec, struct error *e)
-{
-	const struct ftrace_read_cpu *cpus;
-	int code = 0;
-	size_t n;
-
-	cpus = ftrace_read_cpus(rec->reader, &n);
-	for (size_t i = 0; !code && i < n; i++)
-		code = count_cpu(rec, &cpus[i], e);
-	return code;
-}
-
 /* Stops, drains, counts and removes the instance. The first error is kept; every step is tried. */
 static int end_capture(struct recording *rec, struct error *e)
 {
@@ -505,7 +359,7 @@ static int end_capture(struct recording *rec, struct error *e)
 		rec->info.end_ns = (struct session_num){ true, (s64)clock_mono_ns() };
 		code = ftrace_read_finish(rec->reader, e);
 		first = first ? first : code;
-		code = count_cpus(rec, e);
+		code = record_describe_cpus(rec, e);
 		first = first ? first : code;
 		ftrace_read_free(rec->reader);
 		rec->reader = NULL;
@@ -611,16 +465,18 @@ const struct verb verb_record = {
 	.args = "[-- COMMAND ARGS...]",
 	.doc = "record who takes and waits for mmap_lock, into a directory for mmscope analyze",
 	.details = "With a command: the command and its children are recorded until it ends. With "
-		   "-p: these processes\n"
-		   "and what they fork, until they end. With -a, or -d alone: every process. ^C, "
-		   "SIGTERM and SIGHUP end\n"
-		   "a recording cleanly. A first ^C is left to the command; a second kills it. "
-		   "When -d or SIGTERM ends\n"
-		   "the recording first, the command gets SIGTERM.\n"
+		   "-p: these "
+		   "processes and what they fork, until they end. With -a, or -d alone: every "
+		   "process. ^C, SIGTERM "
+		   "and SIGHUP end a recording cleanly; a first ^C is left to the command, a "
+		   "second kills it. When "
+		   "-d, SIGTERM or SIGHUP ends the recording first, the command is told to end as "
+		   "well.\n\n"
 		   "Needs root, or CAP_SYS_ADMIN and write access to tracefs. Everything happens "
-		   "in a trace instance of\n"
-		   "its own, mmscope-PID, which is removed at the end; other users of ftrace are "
-		   "not disturbed.\n",
+		   "in a trace "
+		   "instance of its own, mmscope-PID, which is removed at the end; other users of "
+		   "ftrace are not "
+		   "disturbed.",
 	.opts = record_options,
 	.n_opts = ARRAY_LEN(record_options),
 	.opts_size = sizeof(struct record_opts),

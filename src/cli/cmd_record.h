@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cli/cmd_record.h: one recording, shared by cmd_record.c (does it) and record_text.c (tells of
- * it). Layer: cli. */
+/* cli/cmd_record.h: one recording, shared by the files of its verb. Layer: cli. */
 #ifndef MMSCOPE_CLI_CMD_RECORD_H
 #define MMSCOPE_CLI_CMD_RECORD_H
 
@@ -31,6 +30,15 @@ struct recording {
 	struct ftrace_read *reader;
 	struct session_info info;
 };
+
+/*
+ * Fill ->info, for mmscope.json: at the start the host and the command line, then which events were
+ * enabled, at the end what each CPU delivered.
+ */
+int record_describe(struct recording *rec, const struct opt_u64s *pids, u64 buffer_kb,
+		    char **command, struct error *e) MUST_CHECK;
+int record_describe_events(struct recording *rec, const bool *enabled, struct error *e) MUST_CHECK;
+int record_describe_cpus(struct recording *rec, struct error *e) MUST_CHECK;
 
 /* One line: what is being recorded, where to, how to end it; and what this kernel cannot tell. */
 void record_print_start(const struct recording *rec);

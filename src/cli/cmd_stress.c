@@ -388,11 +388,11 @@ const struct verb verb_stress = {
 	.args = "",
 	.doc = "run a synthetic workload that contends for one VMA, and count what it did",
 	.details =
-		"Readers fault in the pages of one file mapping while writers change the same VMA\n"
+		"Readers fault in the pages of one file mapping while writers change the same VMA "
 		"(mprotect, split, madvise) or the same address space (mmap, fork). A line with "
-		"the\n"
+		"the "
 		"process, the mapping and all thread ids is printed before the gate opens, the "
-		"exact\n"
+		"exact "
 		"counts of every call at the end. Threads are named mms-reader-N and mms-writer-N.",
 	.opts = stress_options,
 	.n_opts = ARRAY_LEN(stress_options),

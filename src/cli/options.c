@@ -22,6 +22,7 @@ struct parse {
 	char *opts;
 	VEC(char *) args;
 	bool help, failed;
+	const char *culprit; /* the argument at which argp gave up */
 };
 
 int cli_fail(const struct verb *v, enum exit_code code, const char *fmt, ...)
@@ -176,6 +177,8 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
 		p->help = true;
 		return 0;
 	}
+	if (key == ARGP_KEY_ERROR && state->next > 1)
+		p->culprit = state->argv[state->next - 1];
 	if (key == ARGP_KEY_ARG) {
 		slot = vec_push(&p->args);
 		if (!slot)
@@ -291,8 +294,9 @@ int cli_run_verb(const struct verb *v, int argc, char **argv)
 	}
 	if (err) {
 		if (!p.failed)
-			cli_fail(v, EXIT_USAGE, "unknown option or missing value; see mmscope %s --help",
-				 v->name);
+			cli_fail(v, EXIT_USAGE,
+				 "%s: no such option, or its value is missing or not wanted; see mmscope %s --help",
+				 p.culprit ? p.culprit : "options", v->name);
 		goto out;
 	}
 	args.argv = p.args.v;

@@ -195,8 +195,7 @@ static bool is_perf_frame(const char *line, const char *end)
 	if (p == line)
 		return false;
 	p = parse_hex(p, end, &address);
-	return p && p < end && *p == ' ' && end[-1] == ')' &&
-	       memmem(p, (size_t)(end - p), " (", 2);
+	return p && p < end && *p == ' ' && end[-1] == ')' && memmem(p, (size_t)(end - p), " (", 2);
 }
 
 static bool is_ftrace_header(const char *line, size_t len)

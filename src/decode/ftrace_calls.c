@@ -2,9 +2,9 @@
 /*
  * decode/ftrace_calls.c: system calls in their three writings, and trace markers. Layer: decode.
  *
- *	sys_mmap(addr: 0, len: 2d6d0, prot: 3, flags: 22, fd: ffffffff, off: 0)		sys_mmap -> 0x7faab969c000
- *	sys_enter_mmap:       addr: 0x00000000, len: 0x00002000, ...			sys_exit_mmap: 0x7fa036519000
- *	sys_enter: NR 9 (0, 2000, 3, 22, ffffffff, 0)					sys_exit: NR 9 = 140370
+ *	sys_mmap(addr: 0, len: 2d6d0, prot: 3, ...)	sys_mmap -> 0x7faab969c000
+ *	sys_enter_mmap:       addr: 0x00000000, ...	sys_exit_mmap: 0x7fa036519000
+ *	sys_enter: NR 9 (0, 2000, 3, 22, ...)		sys_exit: NR 9 = 140370
  */
 #include "decode/ftrace_internal.h"
 
@@ -13,7 +13,11 @@ static const struct {
 	u8 call;
 } call_numbers[] = {
 #define CALL(id, KIND, name, x86_64, i386, arm64, origin) \
-	{ { [ARCH_UNKNOWN] = -1, [ARCH_X86_64] = x86_64, [ARCH_I386] = i386, [ARCH_ARM64] = arm64 }, id },
+	{ { [ARCH_UNKNOWN] = -1,                          \
+	    [ARCH_X86_64] = x86_64,                       \
+	    [ARCH_I386] = i386,                           \
+	    [ARCH_ARM64] = arm64 },                       \
+	  id },
 #include "wire/calls.def"
 #undef CALL
 };
@@ -28,7 +32,8 @@ void ftrace_calls_init(struct ftrace_text *d)
 	}
 }
 
-/* Hex values, each behind "name: " or "name=" or alone, parted by commas; what is no number is 0. */
+/* Hex values parted by commas, each alone or behind "name: " or "name="; 0 for what is no number.
+ */
 static void args_fill(struct ev_call *call, const char *p, const char *end)
 {
 	const char *word;

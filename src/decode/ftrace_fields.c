@@ -3,7 +3,7 @@
  * decode/ftrace_fields.c: payloads of key=value pairs in any order, by one table. Layer: decode.
  *
  *	mmap_lock_start_locking: mm=000000009093a1f0 memcg_id=5507 write=false
- *	vma_start_write_begin: pid=193 mm=.. vma=.. vm_start=7f64 vm_end=7f65 had_reader=0 flags=70 caller=vma_expand+0x4e/0x150
+ *	vma_start_write_begin: pid=193 mm=.. vm_start=7f64 vm_end=7f65 caller=vma_expand+0x4e/0x150
  *
  * Trees differ in order, in missing and in extra keys. Two kinds of value may hold blanks, even
  * " key=value": a task's name and a cgroup's path.
@@ -11,21 +11,22 @@
 #include "decode/ftrace_internal.h"
 
 enum field_type {
-	TYPE_PTR,    /* %p: an identity; (null), (____ptrval____) and 0 are none */
-	TYPE_HEX,    /* %lx, with or without 0x */
+	TYPE_PTR, /* %p: an identity; (null), (____ptrval____) and 0 are none */
+	TYPE_HEX, /* %lx, with or without 0x */
 	TYPE_HEX32,
 	TYPE_DEC,
 	TYPE_DEC32,
-	TYPE_BOOL,   /* 0, 1, true, false */
-	TYPE_ADDR,   /* %ps: hex, or a symbol's name */
-	TYPE_DEV,    /* "254:3" */
-	TYPE_RANGE,  /* "[7f986e000000,7f9872000000]" */
-	TYPE_STRING, /* a word */
-	TYPE_SYMBOL, /* %pS: "vma_expand+0x4e/0x150" */
-	TYPE_COMM,   /* a task's name */
-	TYPE_PATH,   /* free text up to a key that must still come */
-	TYPE_PID,    /* the thread itself */
-	TYPE_TGID    /* its thread group */
+	TYPE_BOOL,    /* 0, 1, true, false */
+	TYPE_ADDR,    /* %ps: hex, or a symbol's name */
+	TYPE_DEV,     /* "254:3" */
+	TYPE_RANGE,   /* "[7f986e000000,7f9872000000]" */
+	TYPE_STRING,  /* a word */
+	TYPE_SYMBOL,  /* %pS: "vma_expand+0x4e/0x150" */
+	TYPE_COMM,    /* a task's name */
+	TYPE_PATH,    /* free text up to a key that must still come */
+	TYPE_IGNORED, /* known only so that it needs no search */
+	TYPE_PID,     /* the thread itself */
+	TYPE_TGID     /* its thread group */
 };
 
 /* Bits beside enum event_has, for fields that only count together. */
@@ -49,6 +50,7 @@ struct field_row {
 static const struct field_row field_rows[] = {
 	{ PAYLOAD_lock, "pid", TYPE_PID, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_lock, "mm", TYPE_PTR, AT(mm), EVH_MM, false, NULL },
+	{ PAYLOAD_lock, "memcg_id", TYPE_IGNORED, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_lock, "memcg_path", TYPE_PATH, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_lock, "write", TYPE_BOOL, AT(u.lock.write), EVH_WRITE, true, NULL },
 	{ PAYLOAD_lock, "success", TYPE_BOOL, AT(u.lock.success), EVH_SUCCESS, false, NULL },
@@ -70,10 +72,10 @@ static const struct field_row field_rows[] = {
 	{ PAYLOAD_fault, "comm", TYPE_COMM, NOWHERE, 0, false, NULL },
 
 	{ PAYLOAD_vma, "pid", TYPE_PID, NOWHERE, 0, false, NULL },
-	{ PAYLOAD_vma, "tgid", TYPE_TGID, NOWHERE, 0, false, NULL },
-	{ PAYLOAD_vma, "comm", TYPE_COMM, NOWHERE, 0, false, "vm_start" },
 	{ PAYLOAD_vma, "mm", TYPE_PTR, AT(mm), EVH_MM, false, NULL },
 	{ PAYLOAD_vma, "vma", TYPE_PTR, AT(u.vma.vma), EVH_VMA, false, NULL },
+	{ PAYLOAD_vma, "tgid", TYPE_TGID, NOWHERE, 0, false, NULL },
+	{ PAYLOAD_vma, "comm", TYPE_COMM, NOWHERE, 0, false, "vm_start" },
 	{ PAYLOAD_vma, "vm_start", TYPE_HEX, AT(u.vma.vm_start), HAS_VM_START, false, NULL },
 	{ PAYLOAD_vma, "vm_end", TYPE_HEX, AT(u.vma.vm_end), HAS_VM_END, false, NULL },
 	{ PAYLOAD_vma, "had_reader", TYPE_DEC32, AT(u.vma.had_reader), 0, false, NULL },
@@ -82,15 +84,17 @@ static const struct field_row field_rows[] = {
 	{ PAYLOAD_vma, "ino", TYPE_DEC, AT(u.vma.ino), HAS_INO, false, NULL },
 	{ PAYLOAD_vma, "dev", TYPE_DEV, AT(u.vma.dev), HAS_DEV, false, NULL },
 	{ PAYLOAD_vma, "reason", TYPE_STRING, AT(u.vma.reason), 0, false, NULL },
-	{ PAYLOAD_vma, "vm", TYPE_RANGE, AT(u.vma.vm_start), HAS_VM_START | HAS_VM_END, false, NULL },
+	{ PAYLOAD_vma, "vm", TYPE_RANGE, AT(u.vma.vm_start), HAS_VM_START | HAS_VM_END, false,
+	  NULL },
 
-	/* "write_" and "waiter_" are the thread itself, "fault_" and "holder_" whom it waited for */
+	/* write_ and waiter_: the thread itself; fault_ and holder_: whom it waited for */
 	{ PAYLOAD_blocked, "write_pid", TYPE_PID, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_blocked, "write_tgid", TYPE_TGID, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_blocked, "write_comm", TYPE_COMM, NOWHERE, 0, false, "fault_pid" },
 	{ PAYLOAD_blocked, "fault_pid", TYPE_DEC32, AT(u.blocked.blocker_tid), 0, false, NULL },
 	{ PAYLOAD_blocked, "fault_tgid", TYPE_DEC32, AT(u.blocked.blocker_tgid), 0, false, NULL },
-	{ PAYLOAD_blocked, "fault_comm", TYPE_COMM, AT(u.blocked.blocker_comm), 0, false, "wait_ns" },
+	{ PAYLOAD_blocked, "fault_comm", TYPE_COMM, AT(u.blocked.blocker_comm), 0, false,
+	  "wait_ns" },
 	{ PAYLOAD_blocked, "holder_pid", TYPE_DEC32, AT(u.blocked.blocker_tid), 0, false, NULL },
 	{ PAYLOAD_blocked, "holder_tgid", TYPE_DEC32, AT(u.blocked.blocker_tgid), 0, false, NULL },
 	{ PAYLOAD_blocked, "holder_comm", TYPE_COMM, AT(u.blocked.blocker_comm), 0, false,
@@ -103,7 +107,8 @@ static const struct field_row field_rows[] = {
 	  false, NULL },
 	{ PAYLOAD_blocked, "mm", TYPE_PTR, AT(mm), EVH_MM, false, NULL },
 
-	{ PAYLOAD_page_fault, "address", TYPE_ADDR, AT(u.page_fault.address), EVH_ADDRESS, true, NULL },
+	{ PAYLOAD_page_fault, "address", TYPE_ADDR, AT(u.page_fault.address), EVH_ADDRESS, true,
+	  NULL },
 	{ PAYLOAD_page_fault, "ip", TYPE_ADDR, AT(u.page_fault.ip), 0, false, NULL },
 	{ PAYLOAD_page_fault, "error_code", TYPE_HEX, AT(u.page_fault.error_code), 0, false, NULL },
 };
@@ -120,6 +125,10 @@ void ftrace_fields_init(struct ftrace_text *d)
 		size_t len = strlen(row->key);
 
 		f->head = load_head(row->key, len, row->key + len);
+		memset(&f->mask, 0xff, len < 8 ? len + 1 : 8);
+		memcpy(&f->word, row->key, len < 8 ? len : 8);
+		if (len < 8)
+			((char *)&f->word)[len] = '=';
 		f->key = row->key;
 		f->next = row->next;
 		f->has = row->has;
@@ -210,6 +219,26 @@ static inline int field_find(const struct field_set *set, const char *key, size_
 			i = 0;
 		if (set->f[i].head == head && set->f[i].key_len == len &&
 		    (len <= 8 || !memcmp(set->f[i].key + 8, key + 8, len - 8)))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* The field that the usual order has here (or the next one), when "key=" stands at @p. */
+static inline int field_expected(const struct field_set *set, const char *p, const char *end,
+				 u32 hint)
+{
+	u32 limit = hint + 2 < set->n ? hint + 2 : set->n;
+	u64 word;
+
+	if (end - p < 24)
+		return -1;
+	word = load8(p);
+	for (u32 i = hint; i < limit; i++) {
+		const struct field *f = &set->f[i];
+
+		if ((word & f->mask) == f->word && p[f->key_len] == '=' &&
+		    (f->key_len <= 8 || !memcmp(f->key + 8, p + 8, f->key_len - 8u)))
 			return (int)i;
 	}
 	return -1;
@@ -343,6 +372,8 @@ static inline const char *value_parse(struct payload_ctx *c, const struct field_
 			v->v[0] = ftrace_comm_id(c->d, p, (size_t)(q - p), end);
 		return q;
 	case TYPE_PATH:
+	case TYPE_IGNORED:
+		v->absent = true;
 		return word_end(p, end);
 	}
 	return NULL;
@@ -353,10 +384,13 @@ static inline void value_store(struct event *ev, const struct field *f, const st
 	char *to = (char *)ev + f->offset;
 	u32 v32 = (u32)v->v[0];
 
+	/* sizes that the compiler knows: no calls */
 	if (v->size == 4)
 		memcpy(to, &v32, 4);
+	else if (likely(v->size == 8))
+		memcpy(to, v->v, 8);
 	else
-		memcpy(to, v->v, v->size);
+		memcpy(to, v->v, 16);
 }
 
 static void value_identity(struct payload_ctx *c, const struct field *f, u64 v)
@@ -395,20 +429,26 @@ bool ftrace_fields_fill(struct payload_ctx *c)
 		p = skip_blanks(p, end);
 		if (p == end)
 			break;
-		key = p;
-		p = key_end(p, end);
-		if (p == end || *p != '=' || p == key) {
-			p = word_end(p, end);
-			continue;
+		i = field_expected(set, p, end, hint);
+		if (likely(i >= 0)) {
+			p += set->f[i].key_len + 1;
+		} else {
+			key = p;
+			p = key_end(p, end);
+			if (p == end || *p != '=' || p == key) {
+				p = word_end(p, end);
+				continue;
+			}
+			i = field_find(set, key, (size_t)(p - key), end, hint);
+			p++;
 		}
-		i = field_find(set, key, (size_t)(p - key), end, hint);
-		p++;
 		/*
 		 * The first of two equal keys counts, but behind a cgroup's path (which may hold
 		 * " write=true") the last.
 		 */
 		f = &set->f[i < 0 ? 0 : i];
-		if (i < 0 || ((seen & (1u << i)) && ((frozen & (1u << i)) || f->type == TYPE_COMM))) {
+		if (i < 0 ||
+		    ((seen & (1u << i)) && ((frozen & (1u << i)) || f->type == TYPE_COMM))) {
 			p = word_end(p, end);
 			continue;
 		}

@@ -4,7 +4,7 @@
  *
  *	          cap.sh-19626   (  19626) [000] d..2.  1075.221520: sched_switch: prev_comm=...
  *	  cap.sh-19626     1d..2. 21498us+: sched_switch: prev_comm=...		latency format
- *	mmhunt:             bash-21136 [000]  1156.184137: mmap_lock_released:   mm=...	trace-cmd report
+ *	mmhunt:             bash-21136 [000]  1156.184137: foo:   mm=...	trace-cmd report
  *
  * A task's name may hold any byte, even something that looks like the rest of a header. The kernel
  * pads names to a fixed width, so the place of the dash decides; lines that some tool trimmed are
@@ -80,19 +80,12 @@ static enum header_result parse_stamp(const char *p, const char *end, struct ftr
 	return HEADER_RECORD;
 }
 
-/* From the '[' on: "[000] d..2.  1075.221520: ", the flags of any width or none. */
-static enum header_result parse_cpu_and_stamp(const char *p, const char *end,
-					      struct ftrace_record *r)
+/* Behind the ']': " d..2.  1075.221520: ", the flags of any width or none. */
+enum header_result ftrace_header_tail(const char *p, const char *end, struct ftrace_record *r)
 {
 	enum header_result res;
 	const char *flags;
-	u64 cpu;
 
-	p = parse_dec(p + 1, end, FTRACE_MAX_CPU - 1, &cpu);
-	if (!p || p == end || *p != ']')
-		return HEADER_NONE;
-	r->cpu = (u32)cpu;
-	p++;
 	if (p < end && *p != ' ')
 		return HEADER_NONE;
 	p = skip_blanks(p, end);
@@ -109,6 +102,20 @@ static enum header_result parse_cpu_and_stamp(const char *p, const char *end,
 		return HEADER_NONE;
 	p = skip_blanks(p, end);
 	return p == end ? HEADER_CUT : parse_stamp(p, end, r);
+}
+
+/* From the '[' on: "[000] d..2.  1075.221520: " */
+static enum header_result parse_cpu_and_stamp(const char *p, const char *end,
+					      struct ftrace_record *r)
+{
+	u64 cpu;
+
+	p = parse_dec(p + 1, end, FTRACE_MAX_CPU - 1, &cpu);
+	if (!p || p == end || *p != ']')
+		return HEADER_NONE;
+	r->cpu = (u32)cpu;
+	r->tail = p + 1;
+	return ftrace_header_tail(p + 1, end, r);
 }
 
 /* Behind the dash: "19626   (  19626) [000] d..2.  1075.221520: ". */
@@ -197,7 +204,7 @@ static bool is_plausible_dash(const char *line, const char *dash)
 {
 	const char *p;
 
-	if (dash - line <= COMM_WIDTH || dash[-COMM_WIDTH] == ' ')
+	if (dash - line < COMM_WIDTH || dash[-COMM_WIDTH] == ' ')
 		return true;
 	p = skip_blanks(line, dash);
 	return dash - p <= LONG_COMM_MAX && !memchr(p, ' ', (size_t)(dash - p));
@@ -329,7 +336,9 @@ enum header_result ftrace_header_parse(const char *line, size_t len, struct ftra
 	r->line = line;
 	r->end = end;
 	r->latency = false;
-	if (likely(end - line > COMM_WIDTH + 1 && line[COMM_WIDTH] == '-' &&
+	r->comm_known = false;
+	r->tail = NULL;
+	if (likely(end - line > COMM_WIDTH + 1 && line[COMM_WIDTH] == '-' && line[0] == ' ' &&
 		   is_digit(line[COMM_WIDTH + 1]))) {
 		res = parse_from_dash(line + COMM_WIDTH, end, r);
 		if (likely(res == HEADER_RECORD))
@@ -348,7 +357,7 @@ const char *ftrace_header_comm(const struct ftrace_record *r, size_t *ret_len)
 {
 	const char *p = r->line;
 
-	if (r->dash - p > COMM_WIDTH && r->dash[-COMM_WIDTH] == ' ')
+	if (r->dash - p >= COMM_WIDTH && r->dash[-COMM_WIDTH] == ' ')
 		p = r->dash - COMM_WIDTH;
 	p = skip_blanks(p, r->dash);
 	*ret_len = (size_t)(r->dash - p);

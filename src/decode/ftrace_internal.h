@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * decode/ftrace_internal.h: what the parts of the ftrace text decoder share. Layer: decode, private.
+ * decode/ftrace_internal.h: what the parts of the ftrace text decoder share. Private to decode.
  *
  *	ftrace_text.c	lines out of blocks, what is undecided until the next line, the public calls
  *	ftrace_header.c	a line's task, cpu and time (also used by format.c)
@@ -55,20 +55,25 @@ enum stamp_form {
 };
 
 struct ftrace_record {
-	const char *line;  /* the line without a dmesg prefix */
-	const char *end;   /* its end */
-	const char *dash;  /* between the task's name and its id */
-	const char *rest;  /* behind "time: " */
+	const char *line; /* the line without a dmesg prefix */
+	const char *end;  /* its end */
+	const char *dash; /* between the task's name and its id */
+	const char *tail; /* behind "[cpu]"; NULL in the latency format */
+	const char *rest; /* behind "time: " */
 	u64 time_ns;
 	u32 tid, tgid, cpu;
 	bool has_tgid;
 	bool latency; /* "%8.8s-%-7d %3d" in front of the flags */
+	bool comm_known;
+	u32 comm; /* with comm_known: the name's intern id */
 	u8 fraction_digits;
 	enum stamp_form stamp;
 };
 
 enum header_result { HEADER_NONE, HEADER_RECORD, HEADER_CUT };
 enum header_result ftrace_header_parse(const char *line, size_t len, struct ftrace_record *ret);
+/* The part behind "[cpu]", flags and time, of a line whose front is known. */
+enum header_result ftrace_header_tail(const char *p, const char *end, struct ftrace_record *ret);
 /* The task's name as far as this line has it; the blanks that pad it are no part of it. */
 const char *ftrace_header_comm(const struct ftrace_record *r, size_t *ret_len);
 /* The width of the field that the name is padded to. */
@@ -114,13 +119,14 @@ struct name_entry {
 	u8 call; /* enum as_call */
 	u8 payload;
 };
-#define NAME_ENTRIES (FTRACE_MAX_NAMES + 512)
+#define NAME_CHUNK 512
+#define NAME_ENTRIES (FTRACE_MAX_NAMES + NAME_CHUNK)
 #define NAME_SLOTS (4 * FTRACE_MAX_NAMES)
 #define NAME_NO_STAT UINT32_MAX
 
-/* Open addressing; entry 0 stands for all names past the limit. */
+/* Open addressing; entry 0 stands for all names past the limit. Entries do not move. */
 struct name_table {
-	struct name_entry entries[NAME_ENTRIES];
+	struct name_entry *chunks[NAME_ENTRIES / NAME_CHUNK];
 	u32 n;
 	u16 slots[NAME_SLOTS]; /* index of an entry, 0 = free */
 };
@@ -132,16 +138,30 @@ struct string_slot {
 };
 #define STRING_SLOTS 1024
 
-void ftrace_names_init(struct ftrace_text *d);
+/* -ENOMEM or 0. */
+int ftrace_names_init(struct ftrace_text *d);
+void ftrace_names_done(struct ftrace_text *d);
 /* The entry of a name, counted once more. */
-const struct name_entry *ftrace_names_count(struct ftrace_text *d, const struct ftrace_event_name *n,
-					    const char *end);
+const struct name_entry *ftrace_names_count(struct ftrace_text *d,
+					    const struct ftrace_event_name *n, const char *end);
 /* intern_add() behind a cache. @end: how far the bytes behind @s may be read. */
 u32 ftrace_string_id(struct ftrace_text *d, const char *s, size_t len, const char *end);
 /* The same for a task's name: "<...>" is no name. */
 u32 ftrace_comm_id(struct ftrace_text *d, const char *s, size_t len, const char *end);
 
 /* ---- payloads ---- */
+
+/*
+ * Fronts of lines up to "[cpu]" as they were last seen, by content: a busy thread prints the same
+ * "              wl-20099   [001]" line after line.
+ */
+struct front_entry {
+	u32 tid, tgid, cpu, comm;
+	bool has_tgid;
+	u8 len; /* 0 = free */
+	char s[50];
+};
+#define FRONT_ENTRIES 256
 
 struct field_set;
 /* One payload: from behind "name: " to the end of the line. All fill ->u, ->mm, ->has. */
@@ -163,7 +183,8 @@ void ftrace_calls_init(struct ftrace_text *d);
 
 /* A field of a key=value payload; rows in ftrace_fields.c. */
 struct field {
-	u64 head; /* the key's first eight bytes */
+	u64 head;	/* the key's first eight bytes */
+	u64 word, mask; /* "key=" as far as it fits into eight bytes */
 	const char *key;
 	const char *next; /* comm: the key that the kernel prints behind it */
 	u32 has;
@@ -241,6 +262,7 @@ struct ftrace_text {
 	u8 call_by_nr[CALL_NR_MAX];
 	struct name_table names;
 	struct string_slot strings_cache[STRING_SLOTS];
+	struct front_entry fronts[FRONT_ENTRIES];
 };
 
 /* ---- stacks ---- */
@@ -254,7 +276,7 @@ int ftrace_stack_close(struct ftrace_text *d);
 
 /* ---- lines without a record ---- */
 
-/* Looks at what a '#' line and the like tell; LINE_SKIP_NO_RECORD and _BINARY when they are none. */
+/* Takes what header lines tell; LINE_SKIP_NO_RECORD or _BINARY for a line of no known kind. */
 enum line_class ftrace_marks_class(struct ftrace_text *d, const char *line, size_t len);
 /* "# entries-in-buffer/entries-written: 12/20   #P:4", and the same of the latency format. */
 void ftrace_marks_header(struct ftrace_text *d, const char *line, size_t len);

@@ -106,7 +106,7 @@ void ftrace_marks_header(struct ftrace_text *d, const char *line, size_t len)
 	if (p) {
 		p += sizeof(entries) - 1;
 	} else if (find_text(line, len, "latency: ")) {
-		/* # latency: 0 us, #1387/1387, CPU#0 | (M:PREEMPT(none) VP:0, KP:0, SP:0 HP:0 #P:2) */
+		/* # latency: 0 us, #1387/1387, CPU#0 | (M:PREEMPT(none) VP:0, HP:0 #P:2) */
 		p = find_text(line, len, ", #");
 		p = p ? p + 3 : NULL;
 	}

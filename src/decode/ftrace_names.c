@@ -5,6 +5,9 @@
  */
 #include "decode/ftrace_internal.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 struct known_name {
 	const char *s, *full;
 	u16 kind;
@@ -15,12 +18,14 @@ static const struct known_name known_names[] = {
 	{ name, name, EV_##KIND, PAYLOAD_##payload, CALL_NONE, NAME_PLAIN },
 #include "wire/events.def"
 #undef EVENT
-	/* the four ways to write an address-space call's two events */
-#define CALL(id, KIND, name, x86_64, i386, arm64, origin)                                          \
-	{ "sys_enter_" name, "sys_enter_" name, EV_CALL_ENTER, PAYLOAD_call, id, NAME_PLAIN },     \
-	{ "sys_exit_" name, "sys_exit_" name, EV_CALL_EXIT, PAYLOAD_call, id, NAME_PLAIN },        \
-	{ "sys_" name, "sys_enter_" name, EV_CALL_ENTER, PAYLOAD_call, id, NAME_CALL_ENTER },      \
+/* the four ways to write an address-space call's two events */
+/* clang-format off */
+#define CALL(id, KIND, name, x86_64, i386, arm64, origin)                                      \
+	{ "sys_enter_" name, "sys_enter_" name, EV_CALL_ENTER, PAYLOAD_call, id, NAME_PLAIN }, \
+	{ "sys_exit_" name, "sys_exit_" name, EV_CALL_EXIT, PAYLOAD_call, id, NAME_PLAIN },    \
+	{ "sys_" name, "sys_enter_" name, EV_CALL_ENTER, PAYLOAD_call, id, NAME_CALL_ENTER },  \
 	{ "sys_" name, "sys_exit_" name, EV_CALL_EXIT, PAYLOAD_call, id, NAME_CALL_EXIT },
+/* clang-format on */
 #include "wire/calls.def"
 #undef CALL
 	/*
@@ -34,7 +39,12 @@ static const struct known_name known_names[] = {
 	/* lines of a latency tracer that show the same as the event */
 	{ "sched_switch", "sched_switch", EV_SCHED_SWITCH, PAYLOAD_sched, CALL_NONE, NAME_SWITCH },
 };
-_Static_assert(ARRAY_LEN(known_names) < NAME_ENTRIES - FTRACE_MAX_NAMES, "room for unknown names");
+_Static_assert(ARRAY_LEN(known_names) < NAME_CHUNK, "the first chunk holds the known names");
+
+static inline struct name_entry *name_at(const struct name_table *t, u32 i)
+{
+	return &t->chunks[i / NAME_CHUNK][i % NAME_CHUNK];
+}
 
 static inline u32 mix(u64 head, u64 tail, size_t len)
 {
@@ -55,13 +65,13 @@ static inline bool same_string(const char *a, const char *b, size_t len)
 }
 
 /* The slot of a name: its entry's, or the free one where it belongs. */
-static inline u32 name_slot(const struct name_table *t, u64 head, u64 tail, const char *s, size_t len,
-			    u8 form)
+static inline u32 name_slot(const struct name_table *t, u64 head, u64 tail, const char *s,
+			    size_t len, u8 form)
 {
 	u32 i = (mix(head, tail, len) + form) % NAME_SLOTS;
 
 	for (; t->slots[i]; i = (i + 1) % NAME_SLOTS) {
-		const struct name_entry *e = &t->entries[t->slots[i]];
+		const struct name_entry *e = name_at(t, t->slots[i]);
 
 		if (e->head == head && e->tail == tail && e->len == len && e->form == form &&
 		    same_string(e->s, s, len))
@@ -70,28 +80,52 @@ static inline u32 name_slot(const struct name_table *t, u64 head, u64 tail, cons
 	return i;
 }
 
+/* NULL when there is no room. */
 static struct name_entry *name_insert(struct name_table *t, const struct known_name *k, size_t len)
 {
 	u64 head = load_head(k->s, len, k->s + len), tail = load_tail(k->s, len);
-	u32 slot = name_slot(t, head, tail, k->s, len, k->form);
-	struct name_entry *e = &t->entries[t->n];
+	struct name_entry **chunk = &t->chunks[t->n / NAME_CHUNK], *e;
+	u32 slot;
 
-	*e = (struct name_entry){ .head = head, .tail = tail, .s = k->s, .full = k->full,
-				  .len = (u32)len, .stat = NAME_NO_STAT, .kind = k->kind,
-				  .form = k->form, .call = k->call, .payload = k->payload };
+	if (!*chunk)
+		*chunk = calloc(NAME_CHUNK, sizeof(**chunk));
+	if (!*chunk)
+		return NULL;
+	slot = name_slot(t, head, tail, k->s, len, k->form);
+	e = name_at(t, t->n);
+	*e = (struct name_entry){ .head = head,
+				  .tail = tail,
+				  .s = k->s,
+				  .full = k->full,
+				  .len = (u32)len,
+				  .stat = NAME_NO_STAT,
+				  .kind = k->kind,
+				  .form = k->form,
+				  .call = k->call,
+				  .payload = k->payload };
 	t->slots[slot] = (u16)t->n++;
 	return e;
 }
 
-void ftrace_names_init(struct ftrace_text *d)
+int ftrace_names_init(struct ftrace_text *d)
 {
 	struct name_table *t = &d->names;
 
-	t->entries[0] = (struct name_entry){ .s = "", .full = "", .kind = EV_OTHER };
+	t->chunks[0] = calloc(NAME_CHUNK, sizeof(*t->chunks[0]));
+	if (!t->chunks[0])
+		return -ENOMEM;
+	*name_at(t, 0) = (struct name_entry){ .s = "", .full = "", .kind = EV_OTHER };
 	t->n = 1;
 	for (size_t i = 0; i < ARRAY_LEN(known_names); i++)
 		if (known_names[i].s[0])
 			name_insert(t, &known_names[i], strlen(known_names[i].s));
+	return 0;
+}
+
+void ftrace_names_done(struct ftrace_text *d)
+{
+	for (size_t i = 0; i < ARRAY_LEN(d->names.chunks); i++)
+		free(d->names.chunks[i]);
 }
 
 /* A name that no table knows; NULL past the limit. */
@@ -144,18 +178,17 @@ static void name_assign_stat(struct ftrace_text *d, struct name_entry *e)
 	e->stat = i;
 }
 
-const struct name_entry *ftrace_names_count(struct ftrace_text *d, const struct ftrace_event_name *n,
-					    const char *end)
+const struct name_entry *ftrace_names_count(struct ftrace_text *d,
+					    const struct ftrace_event_name *n, const char *end)
 {
 	struct name_table *t = &d->names;
 	u64 head = load_head(n->s, n->len, end), tail = load_tail(n->s, n->len);
-	struct name_entry *e = &t->entries[t->slots[name_slot(t, head, tail, n->s, n->len, (u8)n->form)]];
+	u32 i = t->slots[name_slot(t, head, tail, n->s, n->len, (u8)n->form)];
+	struct name_entry *e = likely(i) ? name_at(t, i) : name_add_unknown(d, n);
 
-	if (unlikely(e == t->entries))
-		e = name_add_unknown(d, n);
 	if (unlikely(!e)) {
 		d->stats.other_names++;
-		return t->entries;
+		return name_at(t, 0);
 	}
 	if (unlikely(e->stat == NAME_NO_STAT))
 		name_assign_stat(d, e);

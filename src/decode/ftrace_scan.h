@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * decode/ftrace_scan.h: reading digits, blanks and words eight bytes at a time. Layer: decode, private.
+ * decode/ftrace_scan.h: reading digits, blanks and words eight bytes at a time. Layer: decode,
+ * private.
  *
  * Lines are short and the lengths in them vary, so that a loop over bytes costs a mispredicted
  * branch at almost every field. Where eight bytes can be read (and the machine is little-endian)
@@ -142,76 +143,39 @@ static inline const char *parse_dec(const char *p, const char *end, u64 max, u64
 		}
 	}
 	for (; p < end && is_digit(*p); p++) {
-		u64 digit = (u64)(*p - '0');
-
-		if (unlikely(v > max / 10 || v * 10 > max - digit))
+		if (unlikely(__builtin_mul_overflow(v, 10, &v) ||
+			     __builtin_add_overflow(v, (u64)(*p - '0'), &v) || v > max))
 			return NULL;
-		v = v * 10 + digit;
 	}
 	*ret = v;
 	return p == start ? NULL : p;
 }
 
-/* How many of the eight bytes in @v are hex digits, from the first on. */
-static inline u32 scan_hex_digits(u64 v)
-{
-	u64 low7 = v & ~SCAN_HIGH;
-	u64 dec = low7 ^ SCAN_ALL('0');
-	u64 alpha = (low7 | SCAN_ALL(0x20)) ^ SCAN_ALL(0x60); /* 'a' = 1 ... 'f' = 6 */
-	u64 is_dec = ~(dec + SCAN_ALL(0x76));
-	u64 is_alpha = (alpha + SCAN_ALL(0x7f)) & ~(alpha + SCAN_ALL(0x79));
-	u64 other = (~(is_dec | is_alpha) | v) & SCAN_HIGH;
-
-	return other ? scan_first(other) : 8;
-}
-
-/* The value of the first @n (1 to 8) bytes, which are hex digits. */
-static inline u64 scan_hex_value(u64 v, u32 n)
-{
-	v = (v & SCAN_ALL(0x0f)) + 9 * (v >> 6 & SCAN_ALL(1));
-	v = __builtin_bswap64(v << (64 - 8 * n));
-	v = (v | v >> 4) & 0x00ff00ff00ff00ffULL;
-	v = (v | v >> 8) & 0x0000ffff0000ffffULL;
-	return (v | v >> 16) & 0xffffffffULL;
-}
-
-static inline int hex_digit(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+/* 0 = other, else the digit's value + 1 */
+static const u8 hex_digits[256] = {
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 /* Hex digits at @p, with or without 0x; NULL when there are none or they exceed 64 bits. */
 static inline const char *parse_hex(const char *p, const char *end, u64 *ret)
 {
 	const char *start;
 	u64 v = 0;
-	u32 n = 8;
+	u8 digit;
 
 	if (end - p > 2 && p[0] == '0' && (p[1] | 0x20) == 'x')
 		p += 2;
 	start = p;
-	while (SCAN_WORDS && n == 8 && likely(end - p >= 8)) {
-		u64 word = load8(p);
-
-		n = scan_hex_digits(word);
-		if (!n)
-			break;
-		if (unlikely(v >> (64 - 4 * n)))
-			return NULL;
-		v = (n == 8 ? v << 32 : v << (4 * n)) | scan_hex_value(word, n);
-		p += n;
-	}
-	for (; n == 8 && p < end; p++) {
-		int digit = hex_digit(*p);
-
-		if (digit < 0)
-			break;
+	/* a hashed pointer: "00000000c92b7aa3" */
+	if (end - p >= 8 && load8(p) == SCAN_ALL('0'))
+		p += 8;
+	for (; p < end && (digit = hex_digits[(u8)*p]); p++) {
 		if (unlikely(v >> 60))
 			return NULL;
-		v = v << 4 | (u64)digit;
+		v = v << 4 | (digit - 1u);
 	}
 	*ret = v;
 	return p == start ? NULL : p;

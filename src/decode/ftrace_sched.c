@@ -27,9 +27,9 @@ static const char *parse_int(const char *p, const char *end, s64 *ret)
 
 /* "@key number @after" at @p? */
 static inline __attribute__((always_inline)) bool number_at(const char *p, const char *end,
-							     const char *key, size_t key_len,
-							     const char *after, size_t after_len,
-							     struct name_and_number *ret)
+							    const char *key, size_t key_len,
+							    const char *after, size_t after_len,
+							    struct name_and_number *ret)
 {
 	if (*p != key[0] || !starts_with(p, end, key, key_len))
 		return false;
@@ -100,7 +100,8 @@ static const char *find_arrow(const char *p, const char *end, const char *arrow,
 }
 #define FIND_ARROW(p, end, arrow) find_arrow(p, end, arrow, sizeof(arrow) - 1)
 
-/* prev_comm=tr prev_pid=21119 prev_prio=120 prev_state=S ==> next_comm=bash next_pid=21136 next_prio=120 */
+/* prev_comm=tr prev_pid=21119 prev_prio=120 prev_state=S ==> next_comm=bash next_pid=21136
+ * next_prio=120 */
 static bool switch_fill_pairs(struct payload_ctx *c, const char *p)
 {
 	struct ev_sched *s = &c->ev->u.sched;
@@ -133,7 +134,8 @@ static bool switch_fill_pairs(struct payload_ctx *c, const char *p)
 	return true;
 }
 
-/* trace-cmd report: "tr:21119 [120] S ==> bash:21136 [120]"; older: "task tr:21119 [120] (S) ==> ..." */
+/* trace-cmd report: "tr:21119 [120] S ==> bash:21136 [120]"; older: "task tr:21119 [120] (S) ==>
+ * ..." */
 static bool switch_fill_short(struct payload_ctx *c, const char *p)
 {
 	struct ev_sched *s = &c->ev->u.sched;
@@ -173,7 +175,8 @@ static bool switch_fill_short(struct payload_ctx *c, const char *p)
 	return true;
 }
 
-/* A latency tracer's own line: "  3997:120:R ==> [001]  4055:120:R bash"; names: the header's, and the last word. */
+/* A latency tracer's own line: "  3997:120:R ==> [001]  4055:120:R bash"; names: the header's, and
+ * the last word. */
 bool ftrace_switch_fill(struct payload_ctx *c)
 {
 	struct ev_sched *s = &c->ev->u.sched;
@@ -222,7 +225,7 @@ static bool switch_fill(struct payload_ctx *c)
 	return p < end && switch_fill_short(c, p);
 }
 
-/* "comm=wl pid=21136 prio=120 target_cpu=000"; trace-cmd report: "wl:21136 [120] success=1 CPU:000" */
+/* "comm=wl pid=9 prio=120 target_cpu=000"; trace-cmd report: "wl:9 [120] success=1 CPU:000" */
 static bool wake_fill(struct payload_ctx *c)
 {
 	struct ev_wake *w = &c->ev->u.wake;
@@ -279,8 +282,7 @@ static bool exec_fill(struct payload_ctx *c)
 		return false;
 	p += 9;
 	for (q = end - 1; q >= p; q--) {
-		if (*q == ' ' &&
-		    number_at(q, end, " pid=", 5, " old_pid=", 9, &n) &&
+		if (*q == ' ' && number_at(q, end, " pid=", 5, " old_pid=", 9, &n) &&
 		    parse_int(n.rest, end, &old_tid)) {
 			x->filename = ftrace_string_id(c->d, p, (size_t)(q - p), end);
 			x->tid = (u32)n.number;
@@ -331,7 +333,8 @@ static const char *find_word(const char *p, const char *end, const char *key, si
 }
 #define FIND_WORD(p, end, key) find_word(p, end, key, sizeof(key) - 1)
 
-/* pid=9 oldcomm=bash newcomm=true oom_score_adj=0; newer kernels print no pid= (it is the thread itself) */
+/* pid=9 oldcomm=bash newcomm=true oom_score_adj=0; newer kernels print no pid= (it is the thread
+ * itself) */
 static bool rename_fill(struct payload_ctx *c)
 {
 	struct ev_rename *r = &c->ev->u.rename;

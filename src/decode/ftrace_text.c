@@ -33,7 +33,10 @@ struct ftrace_text *ftrace_text_new(const struct ftrace_text_opts *opts,
 	d->ctx = ctx;
 	d->strings = strings;
 	d->stacks = stacks;
-	ftrace_names_init(d);
+	if (ftrace_names_init(d)) {
+		free(d);
+		return NULL;
+	}
 	ftrace_fields_init(d);
 	ftrace_calls_init(d);
 	return d;
@@ -43,6 +46,7 @@ void ftrace_text_free(struct ftrace_text *d)
 {
 	if (!d)
 		return;
+	ftrace_names_done(d);
 	free(d->carry);
 	free(d);
 }
@@ -74,7 +78,7 @@ static void held_drop(struct ftrace_text *d, u32 n_as_split)
 		bool split = i + n_as_split >= h->n;
 
 		count_line(d, split ? LINE_SPLIT_COMM : (enum line_class)h->class[i],
-			   h->first_line + i, h->buf + h->offset[i], h->len[i]);
+			   h -> first_line + i, h -> buf + h -> offset[i], h -> len[i]);
 	}
 	h->n = 0;
 	h->used = 0;
@@ -91,7 +95,7 @@ static bool held_add(struct ftrace_text *d, enum line_class class, const char *l
 	memcpy(h->buf + h->used, line, len);
 	h->offset[h->n] = (u16)h->used;
 	h->len[h->n] = (u16)len;
-	h->class[h->n] = (u8)class;
+	h->class[h->n] = (u8) class;
 	h->used += (u32)len;
 	h->n++;
 	return true;
@@ -290,18 +294,25 @@ static int note_time(struct ftrace_text *d, const struct ftrace_record *r, struc
 	return 0;
 }
 
-static void event_base(struct ftrace_text *d, const struct ftrace_record *r, struct event *ev)
+static inline void event_base(struct ftrace_text *d, const struct ftrace_record *r,
+			      struct event *ev)
 {
-	memset(ev, 0, sizeof(*ev));
+	bool full = !d->opts.lost_only;
+
+	/* field by field: one memset() of it all is a slow string instruction */
 	ev->time_ns = r->time_ns;
 	ev->line = d->stats.lines;
-	ev->cpu = (u16)r->cpu;
+	ev->mm = 0;
 	ev->kind = EV_OTHER;
-	if (d->opts.lost_only)
-		return;
-	ev->tid = r->tid;
-	ev->tgid = r->tgid;
-	ev->has = r->has_tgid ? EVH_TGID : 0;
+	ev->cpu = (u16)r->cpu;
+	ev->tid = full ? r->tid : 0;
+	ev->tgid = full ? r->tgid : 0;
+	ev->comm = 0;
+	ev->stack = 0;
+	ev->user_stack = 0;
+	ev->has = full && r->has_tgid ? EVH_TGID : 0;
+	ev->name = 0;
+	memset(&ev->u, 0, sizeof(ev->u));
 }
 
 /* Sets the task's name, with the lines before this one where they are part of it. */
@@ -318,6 +329,10 @@ static void event_comm(struct ftrace_text *d, const struct ftrace_record *r, str
 	}
 	if (unlikely(n)) {
 		ev->comm = ftrace_comm_id(d, name + start, joined, name + start + joined);
+		return;
+	}
+	if (likely(r->comm_known)) {
+		ev->comm = r->comm;
 		return;
 	}
 	comm = ftrace_header_comm(r, &len);
@@ -402,10 +417,81 @@ static int record_line(struct ftrace_text *d, const struct ftrace_record *r, con
 	return emit_as_other(d, &ev, name);
 }
 
+/* ---- fronts of lines ---- */
+
+static inline struct front_entry *front_slot(struct ftrace_text *d, const char *line)
+{
+	u64 h = load8(line + COMM_WIDTH) * 0x9e3779b97f4a7c15ULL ^ load8(line + COMM_WIDTH + 8);
+
+	return &d->fronts[(h * 0x9e3779b97f4a7c15ULL >> 32) % FRONT_ENTRIES];
+}
+
+/* Whether a line in the kernel's padded layout may begin here; the two loads above stay inside. */
+static inline bool front_is_padded(const char *line, size_t len)
+{
+	return len > COMM_WIDTH + sizeof(((struct front_entry *)0)->s) && line[COMM_WIDTH] == '-';
+}
+
+static inline bool front_equal(const struct front_entry *f, const char *line)
+{
+	u64 diff = 0;
+
+	/* in words, the last one overlapping; len is at least 16 */
+	for (u32 i = 0; i + 8 < f->len; i += 8)
+		diff |= load8(f->s + i) ^ load8(line + i);
+	return !(diff | (load8(f->s + f->len - 8) ^ load8(line + f->len - 8)));
+}
+
+static inline bool front_find(struct ftrace_text *d, const char *line, size_t len,
+			      struct ftrace_record *r)
+{
+	const struct front_entry *f;
+
+	if (!front_is_padded(line, len))
+		return false;
+	f = front_slot(d, line);
+	if (!f->len || !front_equal(f, line))
+		return false;
+	r->line = line;
+	r->end = line + len;
+	r->dash = line + COMM_WIDTH;
+	r->tail = line + f->len;
+	r->tid = f->tid;
+	r->tgid = f->tgid;
+	r->has_tgid = f->has_tgid;
+	r->cpu = f->cpu;
+	r->comm = f->comm;
+	r->comm_known = true;
+	r->latency = false;
+	return ftrace_header_tail(r->tail, r->end, r) == HEADER_RECORD;
+}
+
+static void front_keep(struct ftrace_text *d, const char *line, size_t len,
+		       const struct ftrace_record *r)
+{
+	struct front_entry *f;
+	const char *comm;
+	size_t comm_len;
+
+	if (!front_is_padded(line, len) || r->line != line || r->dash != line + COMM_WIDTH ||
+	    !r->tail || (size_t)(r->tail - line) > sizeof(f->s))
+		return;
+	f = front_slot(d, line);
+	comm = ftrace_header_comm(r, &comm_len);
+	f->comm = d->opts.lost_only ? 0 : ftrace_comm_id(d, comm, comm_len, r->end);
+	f->tid = r->tid;
+	f->tgid = r->tgid;
+	f->has_tgid = r->has_tgid;
+	f->cpu = r->cpu;
+	f->len = (u8)(r->tail - line);
+	memcpy(f->s, line, f->len);
+}
+
 /* ---- lines ---- */
 
 /* A line that is not understood by itself: it may go with the one before or the next one. */
-static int undecided_line(struct ftrace_text *d, enum line_class class, const char *line, size_t len)
+static int undecided_line(struct ftrace_text *d, enum line_class class, const char *line,
+			  size_t len)
 {
 	bool front_of_name = len && len <= 3 * COMM_WIDTH;
 	int r;
@@ -465,8 +551,11 @@ static int decode_line(struct ftrace_text *d, const char *line, size_t len, stru
 	}
 	if (len && unlikely(line[len - 1] == '\r'))
 		len--;
+	if (likely(front_find(d, line, len, &rec)))
+		return record_line(d, &rec, line, len, e);
 	switch (ftrace_header_parse(line, len, &rec)) {
 	case HEADER_RECORD:
+		front_keep(d, line, len, &rec);
 		return record_line(d, &rec, line, len, e);
 	case HEADER_CUT:
 		r = settle(d);

@@ -37,7 +37,10 @@ extern const struct line_class_info line_class_info[LINE_CLASSES];
 enum syscall_arch { ARCH_UNKNOWN, ARCH_X86_64, ARCH_I386, ARCH_ARM64 };
 
 struct ftrace_text_ops {
-	/* One decoded event, valid during the call. Non-zero stops the decoder, which returns it. */
+	/*
+	 * One decoded event, valid during the call. Non-zero stops the decoder, which returns it.
+	 * A record of LINE_SKIP_BAD_FIELD comes as EV_OTHER: it shows that its thread ran.
+	 */
 	int (*event)(void *ctx, const struct event *ev);
 	/* A LOST mark: @cpu lost @n events, or an unknown number when @n_known is false. May be NULL. */
 	int (*lost)(void *ctx, u16 cpu, u64 n, bool n_known);
@@ -47,7 +50,7 @@ struct ftrace_text_ops {
 
 struct ftrace_text_opts {
 	enum syscall_arch arch;
-	bool lost_only;		/* the quick pass: events carry only time_ns, cpu and line; no strings are kept */
+	bool lost_only;		/* the quick pass: EV_OTHER with time_ns, cpu and line for each record; no strings are kept */
 	bool allow_step_back;	/* several boots in one file are decoded instead of refused */
 	u32 show_skipped;	/* how many skipped lines ->skipped() gets */
 };

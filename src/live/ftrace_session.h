@@ -25,8 +25,7 @@ struct ftrace_session;
 /* Removes instances of mmscope processes that are dead. @ret_n: how many were removed. */
 int ftrace_session_remove_stale(const char *tracing_dir, u32 *ret_n, struct error *e) MUST_CHECK;
 
-/* Makes the instance with tracing off: clock, buffer size, options. -ENOMEM: the buffers do not
- * fit. */
+/* Makes the instance, tracing off: clock, buffer size, options. -ENOMEM: they do not fit. */
 int ftrace_session_new(const char *tracing_dir, const struct ftrace_session_opts *opts,
 		       struct ftrace_session **ret, struct error *e) MUST_CHECK;
 /* Stops and removes the instance; all its files have to be closed. free(NULL) is fine. */

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * live/launch.h: a command that is forked now and runs when the gate opens, so that the recorder
- *can set its filters on the command's pid before the first instruction of it. Layer: live.
+ * can set its filters on the command's pid before the first instruction of it. Layer: live.
  *
  *	struct launch l = LAUNCH_INIT;
- *	launch_prepare(&l, argv, e);	forks; the child waits. Do it before any thread, signal
- *handler or unshare()
- *	launch_go(&l, e);		opens the gate; -ENOENT etc. when the command cannot be run
- *	launch_poll(&l)			has it ended?
- *	launch_done(&l);		a child still at the gate ends there; a running command is left
- *alone
+ *	launch_prepare(&l, argv, e);	forks; the child waits. Before threads, handlers, unshare()
+ *	launch_go(&l, e);		opens the gate; -ENOENT etc. when it cannot be run
+ *	launch_poll(&l);		has it ended?
+ *	launch_done(&l);		ends a child at the gate; leaves a running command alone
  *
  * The command keeps terminal, stdin, working directory, mount namespace and signal settings of
- *mmscope.
+ * mmscope.
  */
 #ifndef MMSCOPE_LIVE_LAUNCH_H
 #define MMSCOPE_LIVE_LAUNCH_H
@@ -43,8 +41,7 @@ bool launch_poll(struct launch *l);
 /* Waits up to @timeout_ms for the end. True when it has ended. */
 bool launch_wait(struct launch *l, int timeout_ms);
 void launch_signal(const struct launch *l, int sig);
-/* Whether a ^C on the terminal reaches the command as well: both are in the terminal's foreground
- * group. */
+/* Whether ^C reaches the command as well: both are in the terminal's foreground group. */
 bool launch_shares_terminal(void);
 void launch_done(struct launch *l);
 

@@ -30,7 +30,7 @@ enum interval_flags {
 };
 enum lock_mode { MODE_READ, MODE_WRITE, MODE_UNKNOWN };
 
-#define INTERVAL_NOTES 4 /* one per analysis that follows open intervals (analysis.h) */
+#define INTERVAL_NOTES 5 /* one per analysis that follows open intervals (analysis.h) */
 
 struct interval {
 	u64 begin_ns, end_ns;
@@ -46,8 +46,10 @@ struct interval {
 	bool retried;
 	u64 io_wait_ns;	    /* sum of its closed waits without loss */
 	/* IV_RETRY */
-	bool has_own_wait;
-	u64 own_begin_ns, own_end_ns; /* its thread's read wait; end 0 = not over */
+	bool has_own_wait;	     /* its thread's first read wait of the mm since the retry */
+	u64 own_place;
+	u64 own_wait_ns;	     /* its length once it is over and whole, else 0 */
+	struct interval *older;	     /* the thread's window before this one that is open too */
 	struct interval *parent; /* a wait's own fault or write, a retry's fault; may be NULL */
 	void *note[INTERVAL_NOTES];
 	struct interval *next_free;

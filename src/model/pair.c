@@ -143,11 +143,12 @@ enum origin pair_origin(struct pair *p, u32 caller, enum lock_mode mode)
 
 int pair_close_task(struct pair *p, struct task *task, u64 end_ns, u8 flags)
 {
-	struct interval **slots[] = { &task->fault_wait, &task->retry, &task->fault, &task->vma_wait,
+	struct interval **slots[] = { &task->fault_wait, &task->fault, &task->vma_wait,
 				      &task->vma_write };
-	int err = 0;
+	int err;
 
 	flags |= IVF_OPEN_END;
+	err = pair_close_retries(p, task, (struct mm_id){ 0 }, flags);
 	for (u32 i = 0; i < ARRAY_LEN(slots) && !err; i++)
 		err = pair_close(p, slots[i], end_ns, flags);
 	for (struct lock_state *s = task->locks; s && !err; s = s->next) {
@@ -216,8 +217,6 @@ static int forked(struct pair *p, u32 tid, u32 comm)
 		return 0;
 	if (old && !old->dead) {
 		err = pair_close_task(p, old, p->now_ns, 0);
-		if (!old->exited)
-			tasks_mm_leave(p->tasks, (struct task_id){ (u32)*known });
 		old->dead = true;
 	}
 	task = tasks_get(p->tasks, tasks_new(p->tasks, tid));
@@ -250,10 +249,11 @@ static int process_event(struct pair *p)
 		return 0;
 	case EV_PROC_EXIT:
 		/* an exit is one of the proper ends of Type B's window */
-		err = pair_close(p, &p->task->retry, p->now_ns, 0);
+		err = pair_close_retries(p, p->task, (struct mm_id){ 0 }, 0);
 		if (!err)
 			err = pair_close_task(p, p->task, p->now_ns, 0);
-		tasks_mm_leave(p->tasks, p->task_id);
+		if (ev->u.exit.group_dead)
+			tasks_mm_leave(p->tasks, p->task_id);
 		p->task->exited = true;
 		p->task->call = CALL_NONE;
 		p->task->page_fault = false;

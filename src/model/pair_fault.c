@@ -52,9 +52,9 @@ static int fault_begin(struct pair *p)
 	struct interval *iv;
 	int err = end_fault(p, IVF_OPEN_END);
 
-	/* the thread faults again: Type B's window is over */
+	/* the thread faults again: Type B's windows are over */
 	if (!err)
-		err = pair_close(p, &p->task->retry, p->now_ns, 0);
+		err = pair_close_retries(p, p->task, (struct mm_id){ 0 }, 0);
 	if (err)
 		return err;
 	p->counts.faults++;
@@ -111,8 +111,11 @@ static int fault_wait_end(struct pair *p)
 	adopt(iv, p->mm, p->ev->has & EVH_VMA, p->ev->u.fault.vma);
 	if (!iv->reason)
 		iv->reason = p->ev->u.fault.reason;
-	if (fault && !gaps_touch(p->gaps, iv->begin_ns, p->now_ns))
+	if (fault && !gaps_touch(p->gaps, iv->begin_ns, p->now_ns)) {
 		fault->io_wait_ns += p->now_ns - iv->begin_ns;
+		if (fault->retried && p->task->retry)
+			p->task->retry->io_wait_ns = fault->io_wait_ns;
+	}
 	return pair_close(p, &p->task->fault_wait, p->now_ns, 0);
 }
 
@@ -136,16 +139,20 @@ static int fault_retried(struct pair *p, struct interval *fault)
 	if (fault->retried)
 		return 0;
 	fault->retried = true;
+	/* with events lost since its begin, the retry may be another fault's */
+	if (gaps_touch(p->gaps, fault->begin_ns, p->now_ns))
+		fault->flags |= IVF_LOSS;
 	if (!(fault->flags & IVF_OPEN_BEGIN))
 		p->counts.fault_retries++;
 	err = tell_retry(p, fault);
-	if (!err)
-		err = pair_close(p, &p->task->retry, p->now_ns, IVF_OPEN_END);
 	if (err)
 		return err;
-	p->task->retry = iv = pair_make(p, IV_RETRY);
+	iv = pair_make(p, IV_RETRY);
 	if (!iv)
 		return 0;
+	/* one more is open only where the begin of the fault between was lost */
+	iv->older = p->task->retry;
+	p->task->retry = iv;
 	iv->mm = fault->mm;
 	iv->origin = ORIGIN_FAULT;
 	iv->io_wait_ns = fault->io_wait_ns;
@@ -181,26 +188,40 @@ int pair_fault_event(struct pair *p)
 	}
 }
 
-int pair_retry_read_wait(struct pair *p, u64 begin_ns)
+int pair_close_retries(struct pair *p, struct task *task, struct mm_id mm, u8 flags)
 {
-	struct interval *w = p->task->retry;
+	struct interval **slot = &task->retry;
+	int err = 0;
 
-	if (w && mm_same(w->mm, p->mm) && !w->has_own_wait) {
-		w->has_own_wait = true;
-		w->own_begin_ns = begin_ns;
+	while (*slot && !err) {
+		struct interval *w = *slot, *older = w->older;
+
+		if (mm.v && !mm_same(w->mm, mm)) {
+			slot = &w->older;
+			continue;
+		}
+		err = pair_close(p, slot, p->now_ns, flags);
+		*slot = older;
 	}
-	return 0;
+	return err;
 }
 
-int pair_retry_got_lock(struct pair *p, bool by_wait)
+void pair_retry_wait_begins(struct pair *p, const struct interval *wait)
 {
-	struct interval *w = p->task->retry;
+	for (struct interval *w = p->task->retry; w; w = w->older) {
+		if (!mm_same(w->mm, wait->mm) || w->has_own_wait)
+			continue;
+		w->has_own_wait = true;
+		w->own_place = wait->begin_place;
+	}
+}
 
-	if (!w || !mm_same(w->mm, p->mm))
-		return 0;
-	if (by_wait)
-		w->own_end_ns = p->now_ns;
-	else if (!w->own_end_ns)
-		w->has_own_wait = false;
-	return pair_close(p, &p->task->retry, p->now_ns, 0);
+void pair_retry_wait_ends(struct pair *p, const struct interval *wait, u64 end_ns, bool failed)
+{
+	for (struct interval *w = p->task->retry; w; w = w->older) {
+		if (!w->has_own_wait || w->own_place != wait->begin_place)
+			continue;
+		w->has_own_wait = !failed;
+		w->own_wait_ns = failed ? 0 : end_ns - wait->begin_ns;
+	}
 }

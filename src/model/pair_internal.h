@@ -43,9 +43,11 @@ enum origin pair_origin(struct pair *p, u32 caller, enum lock_mode mode);
 int pair_fault_event(struct pair *p) MUST_CHECK;
 int pair_vma_event(struct pair *p) MUST_CHECK;
 int pair_lock_event(struct pair *p) MUST_CHECK;
-/* The thread at hand has, or asks for, mmap_lock of p->mm: parts of Type B's window. */
-int pair_retry_read_wait(struct pair *p, u64 begin_ns) MUST_CHECK;
-int pair_retry_got_lock(struct pair *p, bool by_wait) MUST_CHECK;
+/* Closes the task's Type B windows on @mm, or all when @mm is 0. */
+int pair_close_retries(struct pair *p, struct task *task, struct mm_id mm, u8 flags) MUST_CHECK;
+/* A read wait of the thread at hand begins, or ends whole or as a failed try: is it a window's own? */
+void pair_retry_wait_begins(struct pair *p, const struct interval *wait);
+void pair_retry_wait_ends(struct pair *p, const struct interval *wait, u64 end_ns, bool failed);
 /* Everything the task has open ends here as open-ended. */
 int pair_close_task(struct pair *p, struct task *task, u64 end_ns, u8 flags) MUST_CHECK;
 

@@ -55,23 +55,26 @@ static int wait_begin(struct pair *p, struct lock_state *s, enum lock_mode mode)
 	s->wait->mode = (u8)mode;
 	s->wait->origin = (u8)pair_origin(p, p->ev->u.lock.caller, mode);
 	if (mode == MODE_READ)
-		err = pair_retry_read_wait(p, p->now_ns);
-	return err ? err : pair_tell_open(p, s->wait);
+		pair_retry_wait_begins(p, s->wait);
+	return pair_tell_open(p, s->wait);
 }
 
 static int wait_over(struct pair *p, struct lock_state *s, enum lock_mode mode)
 {
 	int err;
 
-	if (!s->wait)
-		return pair_close_unbegun(p, IV_LOCK_WAIT, mode);
-	if (s->wait->mode != mode) {
+	if (s->wait && s->wait->mode == mode) {
+		if (mode == MODE_READ)
+			pair_retry_wait_ends(p, s->wait, p->now_ns, false);
+		err = pair_close(p, &s->wait, p->now_ns, 0);
+	} else {
 		err = pair_close(p, &s->wait, p->now_ns, IVF_OPEN_END);
-		return err ? err : pair_close_unbegun(p, IV_LOCK_WAIT, mode);
+		if (!err)
+			err = pair_close_unbegun(p, IV_LOCK_WAIT, mode);
 	}
-	err = pair_close(p, &s->wait, p->now_ns, 0);
-	if (!err && mode == MODE_READ)
-		err = pair_retry_got_lock(p, true);
+	/* it has the lock, whether or not its begin was seen */
+	if (!err && mode == MODE_READ && p->mm.v)
+		err = pair_close_retries(p, p->task, p->mm, 0);
 	return err;
 }
 
@@ -81,8 +84,8 @@ static int hold_begin(struct pair *p, struct lock_state *s, enum lock_mode mode,
 	enum origin o;
 	int err = 0;
 
-	if (mode == MODE_READ)
-		err = pair_retry_got_lock(p, false);
+	if (mode == MODE_READ && p->mm.v)
+		err = pair_close_retries(p, p->task, p->mm, 0);
 	if (err)
 		return err;
 	s->hold = iv = pair_make(p, IV_LOCK_HOLD);
@@ -120,8 +123,7 @@ static int failed_try(struct pair *p, struct lock_state *s, enum lock_mode mode)
 		return 0;
 	p->counts.failed_tries[mode]++;
 	p->counts.failed_tries_ns[mode] += p->now_ns - iv->begin_ns;
-	if (p->task->retry && !p->task->retry->own_end_ns)
-		p->task->retry->has_own_wait = false;
+	pair_retry_wait_ends(p, iv, p->now_ns, true);
 	/* it was no wait: listeners that saw it open see it end as nothing */
 	iv->flags |= IVF_FAILED_TRY;
 	return pair_close(p, &s->wait, p->now_ns, IVF_OPEN_END);

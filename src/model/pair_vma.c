@@ -136,6 +136,8 @@ static int wait_end(struct pair *p)
 		return err ? err : pair_close_unbegun(p, IV_VMA_WAIT, MODE_WRITE);
 	}
 	take_fields(p, iv);
+	if (p->task->vma_write)
+		take_fields(p, p->task->vma_write);
 	return pair_close(p, &p->task->vma_wait, p->now_ns, 0);
 }
 

@@ -77,6 +77,16 @@ static struct mm_id mm_new(struct tasks *t, u64 pointer)
 	return (struct mm_id){ (u32)(t->mms.n - 1) };
 }
 
+/* Another process's thread may be at work on a dying mm: a /proc reader, process_mrelease. */
+static bool is_locking(const struct task *task, struct mm_id mm)
+{
+	for (const struct lock_state *s = task->locks; s; s = s->next) {
+		if (s->mm.v == mm.v && (s->wait || s->hold))
+			return true;
+	}
+	return false;
+}
+
 struct mm_id tasks_mm(struct tasks *t, u64 pointer, struct task_id by)
 {
 	u64 *known;
@@ -93,7 +103,8 @@ struct mm_id tasks_mm(struct tasks *t, u64 pointer, struct task_id by)
 	 * mmap_lock of its dying mm after the event; anybody else sees a reused pointer.
 	 */
 	if (mm->dying && mm->dying_by.v != by.v &&
-	    (!mm->dying_tgid || mm->dying_tgid != tasks_get(t, by)->tgid))
+	    (!mm->dying_tgid || mm->dying_tgid != tasks_get(t, by)->tgid) &&
+	    !is_locking(tasks_get(t, by), (struct mm_id){ (u32)*known }))
 		return mm_new(t, pointer);
 	return (struct mm_id){ (u32)*known };
 }

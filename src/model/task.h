@@ -88,7 +88,7 @@ static inline struct task *tasks_get(const struct tasks *t, struct task_id id)
 struct task_id tasks_find(struct tasks *t, u32 tid);
 /* A fork says that @tid is a new thread: the old one of that tid, if any, is over. */
 struct task_id tasks_new(struct tasks *t, u32 tid);
-/* The address space a pointer stands for now. 0 for pointer 0. */
+/* The address space that a pointer stands for at this point. 0 for pointer 0. */
 struct mm_id tasks_mm(struct tasks *t, u64 pointer, struct task_id by);
 /* The first address space a thread locks or faults in is its own. */
 void tasks_mm_enter(struct tasks *t, struct task_id by, struct mm_id mm);

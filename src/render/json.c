@@ -143,7 +143,7 @@ static void put_contention(struct json_out *j, json_t *top)
 		{ "type_c_fair_count", s->c_fair_pairs, false },
 		{ "type_c_unknown_count", s->c_unknown, false },
 		{ "type_c_late_priority_count", s->c_late, false },
-		{ "type_c_b_count", s->c_b_pairs, false },
+		{ "type_c_b_count", s->c_b_windows, false },
 		{ "type_c_b_score_us", s->c_b_score_ns, true },
 		{ "type_c_b_unknown_count", s->c_b_unknown, false },
 		{ "type_c_b_late_priority_count", s->c_b_late, false },

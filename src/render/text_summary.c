@@ -218,13 +218,13 @@ static void put_c(struct text *t)
 		{ "known later", s->c_late, false },
 	};
 	const struct figure of_b[] = {
-		{ "pairs", s->c_b_pairs, false },
+		{ "pairs", s->c_b_windows, false },
 		{ "score", s->c_b_score_ns, true },
 		{ "priority unknown", s->c_b_unknown, false },
 		{ "known later", s->c_b_late, false },
 	};
 
-	if (!s->c_pairs.has && !s->c_b_pairs.has && !t->r->trace.has_sched_switch) {
+	if (!s->c_pairs.has && !s->c_b_windows.has && !t->r->trace.has_sched_switch) {
 		put_type(t, "Type C", "the waiter is more important than its blocker",
 			 why_no_c(t, NULL), of_a, ARRAY_LEN(of_a));
 		return;

@@ -36,7 +36,7 @@ struct result_summary {
 	struct opt_u64 b_windows, b_overlap_ns, b_retry_wait_ns, b_io_wait_ns, b_open_windows, b_pairs;
 	struct opt_u64 c_pairs, c_score_ns, c_unknown, c_late;
 	struct opt_u64 c_rt_pairs, c_fair_pairs; /* split of c_pairs: deadline/RT waiter behind a fair task; both fair */
-	struct opt_u64 c_b_pairs, c_b_score_ns, c_b_unknown, c_b_late;
+	struct opt_u64 c_b_windows, c_b_score_ns, c_b_unknown, c_b_late;
 };
 
 enum verdict_state { RULE_NO, RULE_HOLDS, RULE_CANNOT };

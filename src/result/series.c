@@ -2,8 +2,8 @@
 /*
  * result/series.c: a distribution of durations (see series.h). Layer: result.
  *
- * Values are appended unsorted: a long capture adds millions, a quantile is asked for a few times at
- * the end, and a series that outgrows the exact form never needs to be sorted at all.
+ * Values are appended unsorted: a long capture adds millions, a quantile is asked for a few times
+ * at the end, and a series that outgrows the exact form never needs to be sorted at all.
  */
 #include "result/series.h"
 
@@ -47,7 +47,8 @@ u32 series_bin(u64 value_ns)
 	if (value_ns < SERIES_LINEAR)
 		return (u32)value_ns;
 	shift = 63 - (u32)__builtin_clzll(value_ns) - SERIES_BIN_BITS;
-	/* value >> shift is in [128, 256), and shift is 1 in the first octave behind the linear part */
+	/* value >> shift is in [128, 256), and shift is 1 in the first octave behind the linear
+	 * part */
 	return (shift << SERIES_BIN_BITS) + (u32)(value_ns >> shift);
 }
 

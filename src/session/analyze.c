@@ -62,6 +62,11 @@ static int run_passes(struct run *run, struct result *r, struct error *e)
 		if (!err)
 			err = run_assemble(run, r, e);
 		run_pass_done(run);
+		if (err == RUN_NEEDS_GAPS) {
+			run->gaps_known = true;
+			err = prepass_find_gaps(run->set, &run->gaps, e);
+			err = err ? err : PAIR_RESTART;
+		}
 	} while (err == PAIR_RESTART && run->passes < MAX_PASSES);
 	if (err == PAIR_RESTART)
 		err = error_set(e, -ELOOP, "the trace's event families keep changing; please report this");
@@ -84,9 +89,7 @@ int session_analyze(const char *path, const struct analyze_opts *opts, struct re
 	if (err)
 		goto out;
 	load_info(&run, path, r);
-	err = prepass_find_gaps(run.set, &run.gaps, e);
-	if (!err)
-		err = run_passes(&run, r, e);
+	err = run_passes(&run, r, e);
 out:
 	source_set_free(run.set);
 	origins_done(&run.origins);

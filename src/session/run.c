@@ -63,6 +63,16 @@ static int on_event(void *ctx, const struct event *ev)
 	return order_push(run->order, ev);
 }
 
+static int on_lost(void *ctx, u16 cpu, u64 n, bool n_known)
+{
+	struct run *run = ctx;
+
+	(void)cpu;
+	(void)n;
+	(void)n_known;
+	return run->gaps_known ? 0 : RUN_NEEDS_GAPS;
+}
+
 static void on_skipped(void *ctx, enum line_class why, u64 line_no, const char *line, size_t len)
 {
 	struct run *run = ctx;
@@ -80,6 +90,7 @@ static void on_progress(void *ctx, u64 bytes)
 }
 
 static const struct feed_ops feed_ops = { .event = on_event,
+					  .lost = on_lost,
 					  .skipped = on_skipped,
 					  .progress = on_progress };
 

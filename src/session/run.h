@@ -32,11 +32,15 @@ struct run {
 	u64 cpus_seen[FTRACE_MAX_CPU / 64]; /* a bit per CPU */
 	/* learned by earlier passes */
 	struct pair_seen seen;
+	bool gaps_known;
 	u32 fraction_digits;
 	u32 passes;
 };
 
-/* One pass from the first byte to the last. 0, PAIR_RESTART (run again), or a negative errno with @e set. */
+#define RUN_NEEDS_GAPS 2 /* beside PAIR_RESTART: a LOST mark, and no prepass yet */
+
+/* One pass from the first byte to the last. 0, PAIR_RESTART or RUN_NEEDS_GAPS (run again), or a negative
+ * errno with @e set. */
 int run_pass(struct run *run, struct error *e) MUST_CHECK;
 void run_pass_done(struct run *run);
 /* The result of a pass that ended well. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session/session_dir.c: mmscope.json and the directory around it (see session_dir.h). Layer:
- * session. */
+/* session/session_dir.c: mmscope.json and its directory (see session_dir.h). Layer: session. */
 #include "session/session_dir.h"
 
 #include <dirent.h>

@@ -19,18 +19,19 @@
 
 /*
  * Names that are no chunks (matched without .gz, .zst, .xz too): what else lies in a session
- * directory (docs/FORMAT.md), and what people keep beside their traces. ONE row each.
+ * directory, and what people keep beside their traces. ONE row each.
  */
 static const char *const left_out[] = {
-	".*",	     /* hidden */
-	"*.json",    /* mmscope.json, results */
-	"*.log",     /* runs.log, dmesg.log */
+	".*",	      /* hidden */
+	"*.json",     /* mmscope.json, results */
+	"*.tmp",      /* mmscope.json.tmp of a recording that was killed */
+	"*.log",      /* runs.log, dmesg.log */
 	"logcat.txt", /* of the device */
-	"kallsyms",  /* of the kernel */
-	"perf.data", /* perf, simpleperf */
-	"*.pftrace", /* Perfetto */
-	"*.dat",     /* trace.dat: a whole capture in itself */
-	"*.mmscope", /* bpf.mmscope */
+	"kallsyms",   /* of the kernel */
+	"perf.data",  /* perf, simpleperf */
+	"*.pftrace",  /* Perfetto */
+	"*.dat",      /* trace.dat: a whole capture in itself */
+	"*.mmscope",  /* bpf.mmscope */
 };
 static const char *const compressed_suffixes[] = { ".gz", ".zst", ".xz" };
 
@@ -75,7 +76,8 @@ static bool is_left_out(const char *name, size_t stem)
 	return false;
 }
 
-/* "cpu12-00001.txt": 12. A number too large for a CPU is UINT32_MAX - 1, which the caller refuses. */
+/* "cpu12-00001.txt": 12. A number too large for a CPU is UINT32_MAX - 1, which the caller refuses.
+ */
 static u32 name_cpu(const char *name)
 {
 	size_t digits;
@@ -104,15 +106,16 @@ static int add_entry(const char *dir_path, int dir_fd, const char *name, struct 
 
 	if (is_left_out(name, stem))
 		return 0;
-	/* what cannot be looked at (a dangling link) is a chunk, and its loss is told when it is read */
+	/* what cannot be looked at (a dangling link) is a chunk, and its loss is told when it is
+	 * read */
 	if (!fstatat(dir_fd, name, &st, 0) && !S_ISREG(st.st_mode))
 		return 0;
 	if (cpu == CHUNK_NO_CPU - 1)
 		return error_set(e, -E2BIG, "%s%s%s: CPU numbers of chunks go up to %d; rename it",
 				 dir_path, slash, name, SOURCE_MAX_STREAMS - 1);
 	if (list->n >= SOURCE_MAX_CHUNKS)
-		return error_set(e, -E2BIG, "%s: more than %d chunks; split the directory", dir_path,
-				 SOURCE_MAX_CHUNKS);
+		return error_set(e, -E2BIG, "%s: more than %d chunks; split the directory",
+				 dir_path, SOURCE_MAX_CHUNKS);
 	c = vec_push(list);
 	if (!c)
 		return error_set(e, -ENOMEM, "%s: out of memory", dir_path);
@@ -126,14 +129,16 @@ static int add_entry(const char *dir_path, int dir_fd, const char *name, struct 
 	return 1;
 }
 
-static int read_entries(const char *dir_path, struct chunk_list *list, size_t *left, struct error *e)
+static int read_entries(const char *dir_path, struct chunk_list *list, size_t *left,
+			struct error *e)
 {
 	DIR *dir = opendir(dir_path);
 	struct dirent *entry;
 	int r = 0;
 
 	if (!dir)
-		return error_set(e, -errno, "%s: cannot list this directory: %s; check its owner and mode",
+		return error_set(e, -errno,
+				 "%s: cannot list this directory: %s; check its owner and mode",
 				 dir_path, strerror(errno));
 	for (;;) {
 		errno = 0;
@@ -141,7 +146,8 @@ static int read_entries(const char *dir_path, struct chunk_list *list, size_t *l
 		if (!entry) {
 			r = -errno;
 			if (r)
-				error_set(e, r, "%s: cannot list this directory: %s", dir_path, strerror(-r));
+				error_set(e, r, "%s: cannot list this directory: %s", dir_path,
+					  strerror(-r));
 			break;
 		}
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
@@ -177,7 +183,8 @@ static void drop_unnumbered(struct chunk_list *list, size_t *left)
 	}
 }
 
-int chunks_list(const char *dir_path, struct chunk_list *list, size_t *ret_left_out, struct error *e)
+int chunks_list(const char *dir_path, struct chunk_list *list, size_t *ret_left_out,
+		struct error *e)
 {
 	size_t left = 0;
 	int r = read_entries(dir_path, list, &left, e);
@@ -185,17 +192,19 @@ int chunks_list(const char *dir_path, struct chunk_list *list, size_t *ret_left_
 	if (r < 0)
 		return r;
 	if (!list->n)
-		return error_set(e, -ENOENT,
-				 "%s: a directory without trace chunks (%zu other entries); "
-				 "give the trace file itself, or a directory of cpuN-* or numbered files",
-				 dir_path, left);
+		return error_set(
+			e, -ENOENT,
+			"%s: a directory without trace chunks (%zu other entries); "
+			"give the trace file itself, or a directory of cpuN-* or numbered files",
+			dir_path, left);
 	qsort(list->v, list->n, sizeof(*list->v), compare_chunks);
 	drop_unnumbered(list, &left);
 	for (size_t i = 1; i < list->n; i++) {
 		const struct chunk *a = &list->v[i - 1], *b = &list->v[i];
 
 		if (a->stem == b->stem && !memcmp(a->path + a->name, b->path + b->name, a->stem))
-			return error_set(e, -EEXIST, "%s and %s are the same chunk twice; remove one", a->path,
+			return error_set(e, -EEXIST,
+					 "%s and %s are the same chunk twice; remove one", a->path,
 					 b->path + b->name);
 	}
 	*ret_left_out = left;

@@ -4,16 +4,34 @@
 
 #include <string.h>
 
-#define SKIPPABLE(n) { "zstd", 0, 4, n "\x2a\x4d\x18", &codec_zstd } /* a zstd frame of user data */
+#define SKIPPABLE(n)                                        \
+	{                                                   \
+		"zstd", 0, 4, n "\x2a\x4d\x18", &codec_zstd \
+	} /* a zstd frame of user data */
 
 static const struct codec_magic magics[] = {
 	{ "gzip", 0, 2, "\x1f\x8b", &codec_gzip },
 	{ "zstd", 0, 4, "\x28\xb5\x2f\xfd", &codec_zstd },
-	SKIPPABLE("\x50"), SKIPPABLE("\x51"), SKIPPABLE("\x52"), SKIPPABLE("\x53"),
-	SKIPPABLE("\x54"), SKIPPABLE("\x55"), SKIPPABLE("\x56"), SKIPPABLE("\x57"),
-	SKIPPABLE("\x58"), SKIPPABLE("\x59"), SKIPPABLE("\x5a"), SKIPPABLE("\x5b"),
-	SKIPPABLE("\x5c"), SKIPPABLE("\x5d"), SKIPPABLE("\x5e"), SKIPPABLE("\x5f"),
-	{ "xz", 0, 6, "\xfd" "7zXZ\0", &codec_xz },
+	SKIPPABLE("\x50"),
+	SKIPPABLE("\x51"),
+	SKIPPABLE("\x52"),
+	SKIPPABLE("\x53"),
+	SKIPPABLE("\x54"),
+	SKIPPABLE("\x55"),
+	SKIPPABLE("\x56"),
+	SKIPPABLE("\x57"),
+	SKIPPABLE("\x58"),
+	SKIPPABLE("\x59"),
+	SKIPPABLE("\x5a"),
+	SKIPPABLE("\x5b"),
+	SKIPPABLE("\x5c"),
+	SKIPPABLE("\x5d"),
+	SKIPPABLE("\x5e"),
+	SKIPPABLE("\x5f"),
+	{ "xz", 0, 6,
+	  "\xfd"
+	  "7zXZ\0",
+	  &codec_xz },
 	{ "bzip2", 4, 6, "1AY&SY", NULL },
 	{ "lz4", 0, 4, "\x04\x22\x4d\x18", NULL },
 	{ "zip", 0, 4, "PK\x03\x04", NULL },

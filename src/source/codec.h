@@ -10,7 +10,8 @@
 
 #define CODEC_WHY_LEN 160
 #define CODEC_MAGIC_LEN 10 /* so many first bytes tell any of them */
-/* What an archive may make us hold at once: its window, dictionary. `zstd --long=28` and up need more. */
+/* What an archive may make us hold at once: its window, dictionary. `zstd --long=28` and up need
+ * more. */
 #define CODEC_MAX_WINDOW_LOG 27
 #define CODEC_MAX_MEMORY_BYTES (128ULL << 20)
 
@@ -25,9 +26,9 @@ struct codec_ops {
 	void *(*new)(void); /* NULL when out of memory */
 	void (*free)(void *state);
 	/*
-	 * Moves on as far as input and room allow, stepping @io on. @at_end: no more input will come.
-	 * 1: the compressed data may end here; 0: more has to come; negative errno: broken, @why says
-	 * how. Bytes written before a break count.
+	 * Moves on as far as input and room allow, stepping @io on. @at_end: no more input will
+	 * come. 1: the compressed data may end here; 0: more has to come; negative errno: broken,
+	 * @why says how. Bytes written before a break count.
 	 */
 	int (*run)(void *state, struct codec_io *io, bool at_end, char why[CODEC_WHY_LEN]);
 };

@@ -10,8 +10,9 @@
 
 struct gzip {
 	z_stream z;
-	bool between;	/* behind a member: another one, zero bytes or the end may follow */
-	bool padding;	/* zero bytes were seen there (tapes, raw devices): only more of them may follow */
+	bool between; /* behind a member: another one, zero bytes or the end may follow */
+	bool padding; /* zero bytes were seen there (tapes, raw devices): only more of them may
+			 follow */
 };
 
 static void *gzip_new(void)
@@ -86,7 +87,8 @@ static int gzip_run(void *state, struct codec_io *io, bool at_end, char why[CODE
 		snprintf(why, CODEC_WHY_LEN, "out of memory");
 		return -ENOMEM;
 	default:
-		snprintf(why, CODEC_WHY_LEN, "broken gzip data: %s", z->msg ? z->msg : "no reason given");
+		snprintf(why, CODEC_WHY_LEN, "broken gzip data: %s",
+			 z->msg ? z->msg : "no reason given");
 		return -EBADMSG;
 	}
 }

@@ -40,7 +40,8 @@ static int xz_broken(struct xz *x, lzma_ret r, char *why)
 	switch (r) {
 	case LZMA_MEMLIMIT_ERROR:
 		snprintf(why, CODEC_WHY_LEN,
-			 "unpacking it takes %llu MB of memory, more than the limit of %llu; unpack it with xz -d",
+			 "unpacking it takes %llu MB of memory, more than the limit of %llu; "
+			 "unpack it with xz -d",
 			 (unsigned long long)(lzma_memusage(&x->z) >> 20),
 			 (unsigned long long)(CODEC_MAX_MEMORY_BYTES >> 20));
 		return -EBADMSG;

@@ -11,7 +11,8 @@ static void *zstd_new(void)
 {
 	ZSTD_DStream *d = ZSTD_createDStream();
 
-	if (d && ZSTD_isError(ZSTD_DCtx_setParameter(d, ZSTD_d_windowLogMax, CODEC_MAX_WINDOW_LOG))) {
+	if (d &&
+	    ZSTD_isError(ZSTD_DCtx_setParameter(d, ZSTD_d_windowLogMax, CODEC_MAX_WINDOW_LOG))) {
 		ZSTD_freeDStream(d);
 		return NULL;
 	}

@@ -19,15 +19,15 @@
 #define SOURCE_MAX_STREAMS 4096 /* = CPUs */
 
 struct source_block {
-	const char *data;   /* valid until the next call on the same stream */
-	size_t len;	    /* 0 only in the last block, when a loss ends the stream */
-	bool gap_before;    /* bytes are missing in front of this block (a broken chunk) */
+	const char *data; /* valid until the next call on the same stream */
+	size_t len;	  /* 0 only in the last block, when a loss ends the stream */
+	bool gap_before;  /* bytes are missing in front of this block (a broken chunk) */
 };
 
 /* A chunk, or part of one, that could not be read: told to the user, never silent. */
 struct source_loss {
 	const char *path;
-	u64 offset_bytes;   /* good (decompressed) bytes of that chunk before the break */
+	u64 offset_bytes; /* good (decompressed) bytes of that chunk before the break */
 	char why[160];
 };
 
@@ -35,18 +35,18 @@ struct source;
 struct source_set {
 	struct source **streams;
 	size_t n_streams;
-	char *path;	    /* as the user gave it */
-	u64 stored_bytes;   /* size on disk of all chunks, for progress; 0 = unknown */
-	u64 read_bytes;	    /* of these, read so far (less again after a rewind) */
+	char *path;	  /* as the user gave it */
+	u64 stored_bytes; /* size on disk of all chunks, for progress; 0 = unknown */
+	u64 read_bytes;	  /* of these, read so far (less again after a rewind) */
 	size_t n_chunks;
-	size_t n_left_out;  /* entries of a directory that are no chunks (source/chunks.c) */
+	size_t n_left_out; /* entries of a directory that are no chunks (source/chunks.c) */
 };
 
 /*
- * Opens @path. Errors (one line in @e): missing, unreadable, a directory without chunks, empty file,
- * neither file, pipe nor directory, too many chunks or CPUs. Which files of a directory are chunks,
- * and of which stream: source/chunks.h. stdin ("-") and a named pipe are spooled to an unlinked
- * temporary file ($TMPDIR or /tmp), so that they can be rewound.
+ * Opens @path. Errors (one line in @e): missing, unreadable, a directory without chunks, empty
+ * file, neither file, pipe nor directory, too many chunks or CPUs. Which files of a directory are
+ * chunks, and of which stream: source/chunks.h. stdin ("-") and a named pipe are spooled to an
+ * unlinked temporary file ($TMPDIR or /tmp), so that they can be rewound.
  */
 int source_set_open(const char *path, struct source_set **ret, struct error *e) MUST_CHECK;
 void source_set_free(struct source_set *set);

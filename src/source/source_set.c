@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source/source_set.c: what a path stands for: its chunks and streams (see source.h). Layer: source. */
+/* source/source_set.c: what a path stands for: its chunks and streams (see source.h). Layer:
+ * source. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,15 +29,18 @@ static int fail_empty(struct error *e, const char *path)
 }
 
 /* The one chunk of a file, pipe or stdin. Takes over @fd, also when it fails. */
-static int add_file(struct source_set_full *full, const char *name, int fd, u64 begin, u64 size_bytes,
-		    struct error *e)
+static int add_file(struct source_set_full *full, const char *name, int fd, u64 begin,
+		    u64 size_bytes, struct error *e)
 {
 	struct chunk *c = vec_push(&full->chunks);
 	char first;
 	ssize_t n;
 
 	if (c)
-		*c = (struct chunk){ .path = strdup(name), .cpu = CHUNK_NO_CPU, .fd = fd, .begin = begin,
+		*c = (struct chunk){ .path = strdup(name),
+				     .cpu = CHUNK_NO_CPU,
+				     .fd = fd,
+				     .begin = begin,
 				     .size_bytes = size_bytes };
 	else
 		close(fd);
@@ -73,7 +77,8 @@ static int open_stdin(struct source_set_full *full, struct error *e)
 	if (fstat(STDIN_FILENO, &st))
 		return fail_errno(e, name, -errno);
 	if (isatty(STDIN_FILENO))
-		return error_set(e, -EINVAL, "stdin is a terminal; pipe a trace into it, or give a file");
+		return error_set(e, -EINVAL,
+				 "stdin is a terminal; pipe a trace into it, or give a file");
 	at = lseek(STDIN_FILENO, 0, SEEK_CUR);
 	if (!S_ISREG(st.st_mode) || at < 0)
 		return add_spooled(full, name, STDIN_FILENO, e);
@@ -83,7 +88,8 @@ static int open_stdin(struct source_set_full *full, struct error *e)
 	return add_file(full, name, fd, (u64)at, st.st_size > at ? (u64)(st.st_size - at) : 0, e);
 }
 
-static int open_file(struct source_set_full *full, const char *path, const struct stat *st, struct error *e)
+static int open_file(struct source_set_full *full, const char *path, const struct stat *st,
+		     struct error *e)
 {
 	int fd, r;
 
@@ -100,8 +106,10 @@ static int open_file(struct source_set_full *full, const char *path, const struc
 	/* tracefs' trace_pipe: looks like a file, never ends, and what was read is gone */
 	if (lseek(fd, 0, SEEK_CUR) < 0) {
 		close(fd);
-		return error_set(e, -ESPIPE, "%s: cannot be read twice; pipe it: timeout 10 cat %s | mmscope analyze -",
-				 path, path);
+		return error_set(
+			e, -ESPIPE,
+			"%s: cannot be read twice; pipe it: timeout 10 cat %s | mmscope analyze -",
+			path, path);
 	}
 	return add_file(full, path, fd, 0, (u64)st->st_size, e);
 }
@@ -149,7 +157,8 @@ static int make_streams(struct source_set_full *full, struct error *e)
 	for (size_t first = 0, end; first < list->n; first = end) {
 		for (end = first + 1; end < list->n && list->v[end].cpu == list->v[first].cpu;)
 			end++;
-		set->streams[set->n_streams] = stream_new(full, &list->v[first], end - first, n_streams);
+		set->streams[set->n_streams] =
+			stream_new(full, &list->v[first], end - first, n_streams);
 		if (!set->streams[set->n_streams])
 			return error_set(e, -ENOMEM, "%s: out of memory", set->path);
 		set->n_streams++;

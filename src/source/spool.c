@@ -24,7 +24,8 @@ static int open_unlinked(const char *dir)
 	char path[PATH_MAX];
 	int fd = open(dir, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 
-	/* not every file system has O_TMPFILE (NFS, overlayfs before 6.1), nor does an old kernel */
+	/* not every file system has O_TMPFILE (NFS, overlayfs before 6.1), nor does an old kernel
+	 */
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
 		return fd;
 	if ((size_t)snprintf(path, sizeof(path), "%s/mmscope-XXXXXX", dir) >= sizeof(path)) {
@@ -72,7 +73,8 @@ static int copy_all(int from, const char *name, int to, u64 *ret_size_bytes, str
 		r = write_all(to, buffer, (size_t)n);
 		if (r < 0) {
 			error_set(e, r,
-				  "%s: cannot keep it in %s: %s after %llu bytes; set TMPDIR to a directory with room",
+				  "%s: cannot keep it in %s: %s after %llu bytes; set TMPDIR to a "
+				  "directory with room",
 				  name, spool_dir(), strerror(-r), (unsigned long long)size);
 			break;
 		}
@@ -91,7 +93,8 @@ int spool_new(int fd, const char *name, u64 *ret_size_bytes, struct error *e)
 
 	if (spool < 0)
 		return error_set(e, -errno,
-				 "%s: cannot make a temporary file in %s: %s; set TMPDIR to a directory with room",
+				 "%s: cannot make a temporary file in %s: %s; set TMPDIR to a "
+				 "directory with room",
 				 name, spool_dir(), strerror(errno));
 	r = copy_all(fd, name, spool, ret_size_bytes, e);
 	if (r < 0) {

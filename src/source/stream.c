@@ -3,7 +3,8 @@
  * source/stream.c: one series of chunks as a stream of bytes (see source.h). Layer: source.
  *
  * Plain chunks are given straight out of the input buffer; compressed ones go through a codec into
- * the output buffer. A chunk that breaks is noted once as a loss, and the stream goes on with the next.
+ * the output buffer. A chunk that breaks is noted once as a loss, and the stream goes on with the
+ * next.
  */
 #include "source/stream.h"
 
@@ -60,7 +61,8 @@ struct source *stream_new(struct source_set_full *full, struct chunk *chunks, si
 	s->full = full;
 	s->chunks = chunks;
 	s->n_chunks = n_chunks;
-	/* small captures get small buffers; traces shrink to about a tenth, so 16 is one block for most */
+	/* small captures get small buffers; traces shrink to about a tenth, so 16 is one block for
+	 * most */
 	s->in_size = buffer_size(largest + 1, IN_BYTES, IN_TOTAL_BYTES, n_streams);
 	s->out_size = buffer_size(largest * 16, OUT_BYTES, OUT_TOTAL_BYTES, n_streams);
 	s->keep_open = n_streams <= MAX_OPEN_STREAMS;
@@ -235,10 +237,11 @@ static int begin_chunk(struct source *s, struct source_block *ret, struct error 
 		return got > 0;
 	}
 	if (!magic->ops)
-		return lose_chunk(s, e, "%s data, which is not read here; unpack it first", magic->name);
+		return lose_chunk(s, e, "%s data, which is not read here; unpack it first",
+				  magic->name);
 	if (!s->out)
 		s->out = malloc(s->out_size);
-	s->codec_state = s->out ? magic->ops->new() : NULL;
+	s->codec_state = s->out ? magic->ops->new () : NULL;
 	if (!s->codec_state)
 		goto no_memory;
 	s->codec = magic->ops;
@@ -281,7 +284,8 @@ static int run_codec(struct source *s, char why[CODEC_WHY_LEN])
 			ssize_t got = fill_input(s);
 
 			if (got < 0) {
-				snprintf(why, CODEC_WHY_LEN, "cannot read it: %s", strerror((int)-got));
+				snprintf(why, CODEC_WHY_LEN, "cannot read it: %s",
+					 strerror((int)-got));
 				return (int)got;
 			}
 			io->in = s->in;
@@ -295,7 +299,8 @@ static int run_codec(struct source *s, char why[CODEC_WHY_LEN])
 		if (io->in_len != in_before || io->out_len != out_before) {
 			s->may_end = r;
 		} else if (io->in_len || !s->no_more_input) {
-			snprintf(why, CODEC_WHY_LEN, "broken %s data: it does not move on", s->codec->name);
+			snprintf(why, CODEC_WHY_LEN, "broken %s data: it does not move on",
+				 s->codec->name);
 			return -EBADMSG;
 		} else if (s->may_end || r) {
 			return 0;
@@ -331,7 +336,8 @@ static int fail_without_data(struct source *s, struct error *e)
 		const struct source *other = set->streams[i];
 
 		if (other->losses.n)
-			return error_set(e, -EBADMSG, "%s: %s", other->losses.v[0].path, other->losses.v[0].why);
+			return error_set(e, -EBADMSG, "%s: %s", other->losses.v[0].path,
+					 other->losses.v[0].why);
 	}
 	return error_set(e, -ENODATA, "%s: empty once unpacked", set->path);
 }
@@ -365,7 +371,8 @@ int source_read(struct source *s, struct source_block *ret, struct error *e)
 
 int source_rewind(struct source *s, struct error *e)
 {
-	(void)e; /* every kind of source can be rewound; opening again may fail, and is then a loss */
+	(void)e; /* every kind of source can be rewound; opening again may fail, and is then a loss
+		  */
 	end_chunk(s);
 	s->at = 0;
 	s->gap = false;

@@ -12,7 +12,7 @@
 struct source_set_full {
 	struct source_set set; /* first: the public part */
 	struct chunk_list chunks;
-	size_t chunks_done;    /* read to their end at least once */
+	size_t chunks_done; /* read to their end at least once */
 	u64 delivered_bytes;
 };
 

@@ -26,8 +26,7 @@ int procfs_read_release(const char *root, char *ret, size_t size, struct error *
 void procfs_read_machine(char *ret, size_t size);
 /* CPUs online, from sys/devices/system/cpu/online ("0-3,6"). */
 int procfs_count_cpus(const char *root, u32 *ret, struct error *e) MUST_CHECK;
-/* One unsigned number in a file, such as proc/sys/vm/max_map_count. -ENOENT when there is no such
- * file. */
+/* One unsigned number in a file, such as proc/sys/vm/max_map_count. -ENOENT: no such file. */
 int procfs_read_u64(const char *root, const char *name, u64 *ret, struct error *e) MUST_CHECK;
 /* vm.filemap_fault_no_retry of a patched kernel: 0 or 1, -1 where the kernel has no such switch. */
 int procfs_filemap_fault_no_retry(const char *root);

@@ -53,8 +53,7 @@ int sys_tracefs_list_events(const char *tracing_dir, const char *system,
 			    struct sys_tracefs_events *ret, struct error *e) MUST_CHECK;
 void sys_tracefs_events_done(struct sys_tracefs_events *events);
 
-/* The CPUs a tracing directory has buffers for (per_cpu/cpuN); possible ones, not only those
- * online. */
+/* The CPUs that have a buffer (per_cpu/cpuN): all possible ones, not only those online. */
 int sys_tracefs_list_cpus(const char *tracing_dir, struct sys_tracefs_cpus *ret,
 			  struct error *e) MUST_CHECK;
 void sys_tracefs_cpus_done(struct sys_tracefs_cpus *cpus);
