@@ -44,8 +44,20 @@ struct fault_wait {
 	bool has_vma, has_address;
 	u64 vma, address;
 };
+/* A thread's latest closed waits, for a *_blocked event that names the thread and no mm. */
+#define RECENT_WAITS 8
+struct recent_wait {
+	struct fault *fault; /* counted in its refs */
+	u64 begin_ns, end_ns;
+	u32 reason;
+};
+struct recent_waits {
+	struct recent_wait waits[RECENT_WAITS];
+	u32 n;
+};
 struct type_a {
 	struct analysis_ctx *ctx;
+	VEC(struct recent_waits) recent; /* by task id; empty where wait pairs make it needless */
 	struct join join;
 	struct inversion inversion;
 	u64 pairs, writer_waits, coincident, undecided, union_ns, refused;
@@ -135,27 +147,33 @@ static bool same_vma(const struct fault_wait *fw, const struct writer *w)
 	       fw->address < w->vm_end;
 }
 
+static int add_candidate(struct type_a *a, struct fault *f, const struct candidate *c)
+{
+	struct candidate *kept;
+
+	if (f->fate != FATE_OPEN) {
+		judge(a, f, c);
+		return 0;
+	}
+	kept = vec_push(&f->candidates);
+	if (!kept)
+		return -ENOMEM;
+	*kept = *c;
+	c->writer->n_undecided++;
+	return 0;
+}
+
 static int on_pair(void *ctx, struct join_node *left, struct join_node *right)
 {
-	struct type_a *a = ctx;
 	struct fault_wait *fw = left->owner;
 	struct writer *w = right->owner;
-	struct candidate c = { .writer = w, .reason = fw->reason }, *kept;
+	struct candidate c = { .writer = w, .reason = fw->reason };
 
 	if (task_same(fw->fault->task, w->task) || !same_vma(fw, w))
 		return 0;
 	c.begin_ns = left->begin_ns > right->begin_ns ? left->begin_ns : right->begin_ns;
 	c.end_ns = left->end_ns < right->end_ns ? left->end_ns : right->end_ns;
-	if (fw->fault->fate != FATE_OPEN) {
-		judge(a, fw->fault, &c);
-		return 0;
-	}
-	kept = vec_push(&fw->fault->candidates);
-	if (!kept)
-		return -ENOMEM;
-	*kept = c;
-	w->n_undecided++;
-	return 0;
+	return add_candidate(ctx, fw->fault, &c);
 }
 
 static int on_retire(void *ctx, struct join_node *node)
@@ -271,6 +289,54 @@ static int type_a_open(void *self, struct interval *iv)
 	}
 }
 
+/* Keeps a closed wait with its thread, as long as no trace event pairs the writers' waits. */
+static int remember_wait(struct type_a *a, const struct interval *iv, struct fault *f)
+{
+	struct recent_wait *slot;
+
+	if (a->ctx->seen->vma_waits)
+		return 0;
+	while (a->recent.n <= iv->task.v) {
+		if (!vec_push(&a->recent))
+			return -ENOMEM;
+	}
+	slot = &a->recent.v[iv->task.v].waits[a->recent.v[iv->task.v].n++ % RECENT_WAITS];
+	if (slot->fault)
+		fault_put(slot->fault);
+	*slot = (struct recent_wait){ f, iv->begin_ns, iv->end_ns, iv->reason };
+	f->refs++;
+	return 0;
+}
+
+/* vma_start_write_blocked without an mm: joined to the waits of the thread that fault_pid names. */
+static int join_by_blocker(struct type_a *a, const struct interval *iv)
+{
+	u64 *known = map_get(&a->ctx->tasks->id_of_tid, iv->blocker_tid);
+	struct writer *w;
+	int err = 0;
+
+	if (!known || *known >= a->recent.n || *known == iv->task.v)
+		return 0;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->task = iv->task;
+	w->caller = iv->caller;
+	for (u32 i = 0; i < RECENT_WAITS && !err; i++) {
+		const struct recent_wait *r = &a->recent.v[*known].waits[i];
+		struct candidate c = { .writer = w, .reason = r->reason };
+
+		if (!r->fault || r->begin_ns >= iv->end_ns || iv->begin_ns >= r->end_ns)
+			continue;
+		c.begin_ns = r->begin_ns > iv->begin_ns ? r->begin_ns : iv->begin_ns;
+		c.end_ns = r->end_ns < iv->end_ns ? r->end_ns : iv->end_ns;
+		err = add_candidate(a, r->fault, &c);
+	}
+	w->retired = true;
+	writer_settle(a, w);
+	return err;
+}
+
 static int fault_close(struct type_a *a, struct interval *iv)
 {
 	struct fault *f = iv->note[NOTE_TYPE_A];
@@ -311,7 +377,8 @@ static int fault_wait_close(struct type_a *a, struct interval *iv)
 	fw->address = iv->address;
 	if (!interval_is_whole(iv))
 		return join_drop(&a->join, n);
-	return join_close(&a->join, n, iv->end_ns);
+	err = remember_wait(a, iv, fw->fault);
+	return err ? err : join_close(&a->join, n, iv->end_ns);
 }
 
 static int writer_close(struct type_a *a, struct interval *iv)
@@ -325,6 +392,9 @@ static int writer_close(struct type_a *a, struct interval *iv)
 		join_unhold(&a->join, JOIN_RIGHT, iv->begin_ns);
 		n = NULL;
 	}
+	if (!n && !iv->mm.v && (iv->flags & IVF_BLOCKED) && interval_is_whole(iv) &&
+	    analysis_selects(a->ctx, iv->task))
+		return join_by_blocker(a, iv);
 	if (!n && !(iv->mm.v && (late || (iv->flags & IVF_BLOCKED))))
 		return 0;
 	if (!interval_is_whole(iv) || !analysis_selects(a->ctx, iv->task))
@@ -532,6 +602,13 @@ static void type_a_free(void *self)
 	/* owners of nodes still in the join are freed through it: after finish there are none open */
 	join_drain(&a->join);
 	join_done(&a->join);
+	for (size_t t = 0; t < a->recent.n; t++) {
+		for (u32 i = 0; i < RECENT_WAITS; i++) {
+			if (a->recent.v[t].waits[i].fault)
+				fault_put(a->recent.v[t].waits[i].fault);
+		}
+	}
+	vec_done(&a->recent);
 	inversion_done(&a->inversion);
 	free(a);
 }

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 #define RETRY_COST_FACTOR 3 /* rule 3: the retry waits this many times as long as the I/O it avoids */
 
@@ -200,6 +200,75 @@ static void explain(struct result *r)
 	}
 }
 
+static u64 number(const struct result *r, enum table_id t, u32 row, const char *key)
+{
+	const struct cell *c = result_cell(r, t, row, key);
+
+	return c && !c->null ? c->u : 0;
+}
+
+static bool is_mmap_lock(const struct result *r, enum table_id t, u32 row)
+{
+	const struct cell *c = result_cell(r, t, row, "lock");
+
+	return c && !c->null && !strcmp(c->s, "mmap_lock");
+}
+
+/* "fault (read, 1058.7 ms) and mprotect (write, 990.1 ms)": the calls that waited longest. */
+static const char *longest_origins(struct result *r)
+{
+	const struct result_table *t = &r->tables[TABLE_WAITS_BY_ORIGIN];
+	u32 best[2] = { UINT32_MAX, UINT32_MAX };
+	const char *name[2] = { NULL, NULL };
+
+	for (u32 row = 0; row < t->n_rows; row++) {
+		u64 ns = number(r, TABLE_WAITS_BY_ORIGIN, row, "total");
+
+		if (!is_mmap_lock(r, TABLE_WAITS_BY_ORIGIN, row) || !ns)
+			continue;
+		if (best[0] == UINT32_MAX || ns > number(r, TABLE_WAITS_BY_ORIGIN, best[0], "total")) {
+			best[1] = best[0];
+			best[0] = row;
+		} else if (best[1] == UINT32_MAX ||
+			   ns > number(r, TABLE_WAITS_BY_ORIGIN, best[1], "total")) {
+			best[1] = row;
+		}
+	}
+	for (u32 i = 0; i < 2 && best[i] != UINT32_MAX; i++)
+		name[i] = arena_printf(&r->arena, "%s (%s, %s)",
+				       result_cell(r, TABLE_WAITS_BY_ORIGIN, best[i], "origin")->s,
+				       result_cell(r, TABLE_WAITS_BY_ORIGIN, best[i], "mode")->s,
+				       ms(r, number(r, TABLE_WAITS_BY_ORIGIN, best[i], "total")));
+	if (!name[1])
+		return name[0];
+	return arena_printf(&r->arena, "%s and %s", name[0], name[1]);
+}
+
+/* What a trace of any kernel tells: who waited for mmap_lock, how long, in which calls. */
+static void describe_lock_waits(struct result *r)
+{
+	const struct result_table *t = &r->tables[TABLE_WAITS];
+	u64 count = 0, contended = 0, total_ns = 0, max_ns = 0;
+	const char *where;
+
+	for (u32 row = 0; row < t->n_rows; row++) {
+		if (!is_mmap_lock(r, TABLE_WAITS, row))
+			continue;
+		count += number(r, TABLE_WAITS, row, "count");
+		contended += number(r, TABLE_WAITS, row, "contended");
+		total_ns += number(r, TABLE_WAITS, row, "total");
+		if (number(r, TABLE_WAITS, row, "max") > max_ns)
+			max_ns = number(r, TABLE_WAITS, row, "max");
+	}
+	if (!count || !r->trace.clock_has_seconds)
+		return;
+	where = longest_origins(r);
+	r->verdict.lock_waits = arena_printf(
+		&r->arena, "%" PRIu64 " waits, %" PRIu64 " contended; %s in all, the longest %s%s%s", count,
+		contended, ms(r, total_ns), ms(r, max_ns), where ? "; most of it in " : "",
+		where ? where : "");
+}
+
 int verdict_judge(struct result *r, u64 inversion_ns)
 {
 	struct result_verdict *v = &r->verdict;
@@ -211,5 +280,6 @@ int verdict_judge(struct result *r, u64 inversion_ns)
 			v->primary = v->rules[i].id;
 	}
 	explain(r);
+	describe_lock_waits(r);
 	return v->text && v->rules[0].figures && v->rules[5].figures ? 0 : -ENOMEM;
 }

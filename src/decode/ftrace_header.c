@@ -204,7 +204,7 @@ static bool is_plausible_dash(const char *line, const char *dash)
 {
 	const char *p;
 
-	if (dash - line < COMM_WIDTH || dash[-COMM_WIDTH] == ' ')
+	if (dash - line <= COMM_WIDTH || dash[-COMM_WIDTH] == ' ')
 		return true;
 	p = skip_blanks(line, dash);
 	return dash - p <= LONG_COMM_MAX && !memchr(p, ' ', (size_t)(dash - p));
@@ -338,7 +338,7 @@ enum header_result ftrace_header_parse(const char *line, size_t len, struct ftra
 	r->latency = false;
 	r->comm_known = false;
 	r->tail = NULL;
-	if (likely(end - line > COMM_WIDTH + 1 && line[COMM_WIDTH] == '-' && line[0] == ' ' &&
+	if (likely(end - line > COMM_WIDTH + 1 && line[COMM_WIDTH] == '-' &&
 		   is_digit(line[COMM_WIDTH + 1]))) {
 		res = parse_from_dash(line + COMM_WIDTH, end, r);
 		if (likely(res == HEADER_RECORD))
@@ -357,7 +357,7 @@ const char *ftrace_header_comm(const struct ftrace_record *r, size_t *ret_len)
 {
 	const char *p = r->line;
 
-	if (r->dash - p >= COMM_WIDTH && r->dash[-COMM_WIDTH] == ' ')
+	if (r->dash - p > COMM_WIDTH && r->dash[-COMM_WIDTH] == ' ')
 		p = r->dash - COMM_WIDTH;
 	p = skip_blanks(p, r->dash);
 	*ret_len = (size_t)(r->dash - p);

@@ -170,6 +170,7 @@ static void put_verdict(struct json_out *j, json_t *top)
 	put(j, object, "primary", v->primary ? value_u64(v->primary) : json_null());
 	put(j, object, "text", value_str(v->text));
 	put(j, object, "advice", value_str(v->advice));
+	put(j, object, "lock_waits", value_str(v->lock_waits));
 	for (size_t i = 0; i < ARRAY_LEN(v->rules); i++) {
 		const struct verdict_rule *rule = &v->rules[i];
 		json_t *o;

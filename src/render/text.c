@@ -91,6 +91,11 @@ static void put_verdict(struct text *t)
 		text_wrap(t, 10, v->advice);
 		text_end_line(t);
 	}
+	if (v->lock_waits) {
+		text_put(t, "  mmap_lock:");
+		text_wrap(t, 13, v->lock_waits);
+		text_end_line(t);
+	}
 	put_rules(t, v);
 }
 

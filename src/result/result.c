@@ -72,3 +72,14 @@ void result_note(struct result *r, enum note_level level, const char *fmt, ...)
 	va_end(ap);
 	note_push(r, level, arena_strndup(&r->arena, text, strlen(text)));
 }
+
+const struct cell *result_cell(const struct result *r, enum table_id t, u32 row, const char *key)
+{
+	const struct table_def *def = &table_defs[t];
+
+	for (u32 c = 0; c < def->n_cols && row < r->tables[t].n_rows; c++) {
+		if (!strcmp(def->cols[c].key, key))
+			return &r->tables[t].cells.v[(size_t)row * def->n_cols + c];
+	}
+	return NULL;
+}

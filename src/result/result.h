@@ -50,6 +50,7 @@ struct result_verdict {
 	u32 primary;	     /* id of the first rule that holds */
 	const char *text;    /* one or two sentences: the answer */
 	const char *advice;  /* what to do, or what to record; NULL when there is nothing to say */
+	const char *lock_waits; /* mmap_lock in one sentence; NULL where the trace has no such waits */
 	struct verdict_rule rules[6];
 };
 
@@ -155,6 +156,8 @@ void result_done(struct result *r);
 /* Appends a row of null cells; NULL when out of memory. */
 struct cell *result_row(struct result *r, enum table_id t);
 /* Keeps at most RESULT_MAX_NOTES notes, and one that says that more were left out. */
+/* The cell of a row in the column with that key; NULL when there is none. */
+const struct cell *result_cell(const struct result *r, enum table_id t, u32 row, const char *key);
 void result_note(struct result *r, enum note_level level, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 static inline struct opt_u64 opt(u64 v)
