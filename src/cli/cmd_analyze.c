@@ -17,7 +17,7 @@
 #define NS_PER_S 1000000000ULL
 
 struct analyze_cli {
-	bool json, strict;
+	bool json, strict, allow_step_back;
 	struct opt_strings only, comms;
 	struct opt_u64s pids;
 	u64 top;
@@ -47,6 +47,9 @@ static const struct cli_opt analyze_options[] = {
 	{ "arch", 0, "ARCH", OPT_STRING, AT(arch), 0, 0,
 	  "machine of the trace, for raw system call numbers: x86_64, i386, arm64 (default: the recording's)" },
 	{ "workload", 0, "NAME", OPT_STRING, AT(workload), 0, 0, "name of the workload for the result" },
+	{ "allow-step-back", 0, NULL, OPT_FLAG, AT(allow_step_back), 0, 0,
+	  "read a file whose clock steps back by over 1 s (several captures glued together): count all its "
+	  "events, analyse those in order" },
 	{ "show-skipped", 0, "N", OPT_U64, AT(show_skipped), 0, 10000,
 	  "print the first N lines that were not understood to stderr" },
 	{ "strict", 0, NULL, OPT_FLAG, AT(strict), 0, 0, "exit 3 when anything was lost, skipped or refused" },
@@ -136,6 +139,7 @@ static int build_opts(const struct verb *v, const struct analyze_cli *cli, struc
 	o->analysis.n_pids = cli->pids.list.n;
 	o->analysis.comms = cli->comms.list.v;
 	o->analysis.n_comms = cli->comms.list.n;
+	o->allow_step_back = cli->allow_step_back;
 	o->workload = cli->workload;
 	o->show_skipped = (u32)cli->show_skipped;
 	o->skipped = show_skipped;

@@ -88,7 +88,7 @@ static const struct field_row field_rows[] = {
 	  NULL },
 
 	/* write_ and waiter_: the thread itself; fault_ and holder_: whom it waited for */
-	{ PAYLOAD_blocked, "write_pid", TYPE_PID, NOWHERE, 0, false, NULL },
+	{ PAYLOAD_blocked, "write_pid", TYPE_IGNORED, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_blocked, "write_tgid", TYPE_TGID, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_blocked, "write_comm", TYPE_COMM, NOWHERE, 0, false, "fault_pid" },
 	{ PAYLOAD_blocked, "fault_pid", TYPE_DEC32, AT(u.blocked.blocker_tid), 0, false, NULL },
@@ -99,7 +99,7 @@ static const struct field_row field_rows[] = {
 	{ PAYLOAD_blocked, "holder_tgid", TYPE_DEC32, AT(u.blocked.blocker_tgid), 0, false, NULL },
 	{ PAYLOAD_blocked, "holder_comm", TYPE_COMM, AT(u.blocked.blocker_comm), 0, false,
 	  "waiter_pid" },
-	{ PAYLOAD_blocked, "waiter_pid", TYPE_PID, NOWHERE, 0, false, NULL },
+	{ PAYLOAD_blocked, "waiter_pid", TYPE_IGNORED, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_blocked, "waiter_tgid", TYPE_TGID, NOWHERE, 0, false, NULL },
 	{ PAYLOAD_blocked, "waiter_comm", TYPE_COMM, NOWHERE, 0, false, "wait_ns" },
 	{ PAYLOAD_blocked, "wait_ns", TYPE_DEC, AT(u.blocked.wait_ns), 0, true, NULL },
@@ -231,14 +231,18 @@ static inline int field_expected(const struct field_set *set, const char *p, con
 	u32 limit = hint + 2 < set->n ? hint + 2 : set->n;
 	u64 word;
 
-	if (end - p < 24)
+	if (!SCAN_WORDS || end - p < 8)
 		return -1;
 	word = load8(p);
 	for (u32 i = hint; i < limit; i++) {
 		const struct field *f = &set->f[i];
 
-		if ((word & f->mask) == f->word && p[f->key_len] == '=' &&
-		    (f->key_len <= 8 || !memcmp(f->key + 8, p + 8, f->key_len - 8u)))
+		if ((word & f->mask) != f->word)
+			continue;
+		if (f->key_len < 8)
+			return (int)i;
+		if (end - p > f->key_len && p[f->key_len] == '=' &&
+		    !memcmp(f->key + 8, p + 8, f->key_len - 8u))
 			return (int)i;
 	}
 	return -1;

@@ -162,7 +162,7 @@ static const u8 hex_digits[256] = {
 /* Hex digits at @p, with or without 0x; NULL when there are none or they exceed 64 bits. */
 static inline const char *parse_hex(const char *p, const char *end, u64 *ret)
 {
-	const char *start;
+	const char *start, *limit;
 	u64 v = 0;
 	u8 digit;
 
@@ -172,11 +172,11 @@ static inline const char *parse_hex(const char *p, const char *end, u64 *ret)
 	/* a hashed pointer: "00000000c92b7aa3" */
 	if (end - p >= 8 && load8(p) == SCAN_ALL('0'))
 		p += 8;
-	for (; p < end && (digit = hex_digits[(u8)*p]); p++) {
-		if (unlikely(v >> 60))
-			return NULL;
+	limit = end - p > 16 ? p + 16 : end;
+	for (; p < limit && (digit = hex_digits[(u8)*p]); p++)
 		v = v << 4 | (digit - 1u);
-	}
+	if (unlikely(p < end && hex_digits[(u8)*p]))
+		return NULL;
 	*ret = v;
 	return p == start ? NULL : p;
 }

@@ -64,7 +64,8 @@ static int run_passes(struct run *run, struct result *r, struct error *e)
 		run_pass_done(run);
 		if (err == RUN_NEEDS_GAPS) {
 			run->gaps_known = true;
-			err = prepass_find_gaps(run->set, &run->gaps, e);
+			err = prepass_find_gaps(run->set, run->opts->allow_step_back,
+						&run->gaps, e);
 			err = err ? err : PAIR_RESTART;
 		}
 	} while (err == PAIR_RESTART && run->passes < MAX_PASSES);

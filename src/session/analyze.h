@@ -17,6 +17,7 @@ struct analyze_opts {
 	struct analysis_opts analysis;
 	struct time_limit from, to;
 	enum syscall_arch arch; /* ARCH_UNKNOWN: the session's machine, where known */
+	bool allow_step_back;	/* several boots in one file: decode all, analyse what is in order */
 	const char *workload;	/* overrides the session's; may be NULL */
 	u32 show_skipped;
 	/* For --show-skipped: called for the first lines that were not understood. */

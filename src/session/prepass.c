@@ -18,9 +18,10 @@ static int on_lost(void *ctx, u16 cpu, u64 n, bool n_known)
 	return 0;
 }
 
-int prepass_find_gaps(struct source_set *set, struct gaps *ret_gaps, struct error *e)
+int prepass_find_gaps(struct source_set *set, bool allow_step_back, struct gaps *ret_gaps,
+		      struct error *e)
 {
-	static const struct ftrace_text_opts opts = { .lost_only = true };
+	struct ftrace_text_opts opts = { .lost_only = true, .allow_step_back = allow_step_back };
 	static const struct feed_ops ops = { .event = on_event, .lost = on_lost };
 	struct intern strings;
 	struct stacks stacks;

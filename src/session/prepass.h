@@ -13,6 +13,7 @@
 #include "source/source.h"
 
 /* Fills @ret_gaps (initialised by the caller). */
-int prepass_find_gaps(struct source_set *set, struct gaps *ret_gaps, struct error *e) MUST_CHECK;
+int prepass_find_gaps(struct source_set *set, bool allow_step_back, struct gaps *ret_gaps,
+		      struct error *e) MUST_CHECK;
 
 #endif

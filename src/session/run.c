@@ -112,7 +112,9 @@ static enum syscall_arch arch_of(const struct run *run)
 
 static int pass_init(struct run *run)
 {
-	struct ftrace_text_opts decode = { .arch = arch_of(run), .show_skipped = run->opts->show_skipped };
+	struct ftrace_text_opts decode = { .arch = arch_of(run),
+					   .allow_step_back = run->opts->allow_step_back,
+					   .show_skipped = run->opts->show_skipped };
 
 	tasks_init(&run->tasks);
 	run->begin_ns = 0;
