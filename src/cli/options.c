@@ -25,15 +25,29 @@ struct parse {
 	const char *culprit; /* the argument at which argp gave up */
 };
 
+/* One line whatever it quotes: a path or a name may hold any byte. */
+static void put_line(const struct verb *v, const char *fmt, va_list ap)
+{
+	char text[2048];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	fprintf(stderr, "mmscope%s%s: ", v ? " " : "", v ? v->name : "");
+	for (const char *c = text; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 127)
+			fprintf(stderr, "\\x%02x", (unsigned char)*c);
+		else
+			fputc(*c, stderr);
+	}
+	fputc('\n', stderr);
+}
+
 int cli_fail(const struct verb *v, enum exit_code code, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "mmscope%s%s: ", v ? " " : "", v ? v->name : "");
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	put_line(v, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	return code;
 }
 
@@ -41,11 +55,9 @@ void cli_warn(const struct verb *v, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "mmscope %s: ", v->name);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	put_line(v, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 }
 
 int cli_finish_output(const struct verb *v, int code)

@@ -134,6 +134,14 @@ u32 feed_fraction_digits(const struct feed *f)
 	return digits;
 }
 
+/* An error of the decoder names the line; which file it is, only the source knows. */
+static int decoded(const struct feed_stream *s, int err, struct error *e)
+{
+	if (err < 0)
+		error_prefix(e, "%s", source_name(s->source));
+	return err;
+}
+
 /* Reads and decodes up to @max bytes more of the stream. */
 static int step(struct feed_stream *s, size_t max, struct error *e)
 {
@@ -147,10 +155,10 @@ static int step(struct feed_stream *s, size_t max, struct error *e)
 		if (err <= 0) {
 			s->block.len = 0;
 			s->ended = true;
-			return err ? err : ftrace_text_end(s->decoder, e);
+			return err ? err : decoded(s, ftrace_text_end(s->decoder, e), e);
 		}
 		if (s->block.gap_before) {
-			err = ftrace_text_gap(s->decoder, e);
+			err = decoded(s, ftrace_text_gap(s->decoder, e), e);
 			if (err)
 				return err;
 		}
@@ -158,7 +166,7 @@ static int step(struct feed_stream *s, size_t max, struct error *e)
 	n = s->block.len - s->block_at;
 	if (n > max)
 		n = max;
-	err = ftrace_text_feed(s->decoder, s->block.data + s->block_at, n, e);
+	err = decoded(s, ftrace_text_feed(s->decoder, s->block.data + s->block_at, n, e), e);
 	s->block_at += n;
 	f->bytes += n;
 	if (!err && f->ops->progress && f->bytes - f->told_bytes >= PROGRESS_BYTES) {
