@@ -55,6 +55,9 @@ void inversion_add_pair(struct inversion *v, const struct pair_row *row)
 	u32 id = intern_find(&v->row_keys, (const char *)&key, sizeof(key));
 	struct pair_row *known;
 
+	/* a key without its row: out of memory, the whole is of no use any more */
+	if (v->failed)
+		return;
 	if (!id) {
 		if (v->rows.n < INVERSION_MAX_ROWS)
 			id = intern_add(&v->row_keys, (const char *)&key, sizeof(key));

@@ -14,6 +14,7 @@
 #include "analysis/join.h"
 
 #define WRITER_MAX_SEGMENTS 8192
+#define MAX_UNNAMED 1024
 
 enum fault_fate { FATE_OPEN, FATE_HELD, FATE_RETRIED, FATE_UNDECIDED };
 
@@ -55,8 +56,15 @@ struct recent_waits {
 	struct recent_wait waits[RECENT_WAITS];
 	u32 n;
 };
+/* A writer's closed wait without an mm whose blocker is still in the wait that may have kept it waiting. */
+struct unnamed_writer {
+	struct writer *writer;
+	struct task_id blocker;
+	u64 begin_ns, end_ns;
+};
 struct type_a {
 	struct analysis_ctx *ctx;
+	VEC(struct unnamed_writer) unnamed;
 	VEC(struct recent_waits) recent; /* by task id; empty where wait pairs make it needless */
 	struct join join;
 	struct inversion inversion;
@@ -312,17 +320,19 @@ static int remember_wait(struct type_a *a, const struct interval *iv, struct fau
 static int join_by_blocker(struct type_a *a, const struct interval *iv)
 {
 	u64 *known = map_get(&a->ctx->tasks->id_of_tid, iv->blocker_tid);
+	const struct interval *open_wait;
+	struct unnamed_writer *unnamed;
 	struct writer *w;
 	int err = 0;
 
-	if (!known || *known >= a->recent.n || *known == iv->task.v)
+	if (!known || *known == iv->task.v)
 		return 0;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
 	w->task = iv->task;
 	w->caller = iv->caller;
-	for (u32 i = 0; i < RECENT_WAITS && !err; i++) {
+	for (u32 i = 0; *known < a->recent.n && i < RECENT_WAITS && !err; i++) {
 		const struct recent_wait *r = &a->recent.v[*known].waits[i];
 		struct candidate c = { .writer = w, .reason = r->reason };
 
@@ -332,8 +342,44 @@ static int join_by_blocker(struct type_a *a, const struct interval *iv)
 		c.end_ns = r->end_ns < iv->end_ns ? r->end_ns : iv->end_ns;
 		err = add_candidate(a, r->fault, &c);
 	}
+	open_wait = a->ctx->tasks->list.v[*known]->fault_wait;
+	if (open_wait && open_wait->begin_ns < iv->end_ns) {
+		unnamed = a->unnamed.n < MAX_UNNAMED ? vec_push(&a->unnamed) : NULL;
+		if (unnamed) {
+			*unnamed = (struct unnamed_writer){ w, { (u32)*known }, iv->begin_ns,
+							    iv->end_ns };
+			return err;
+		}
+		a->refused++;
+	}
 	w->retired = true;
 	writer_settle(a, w);
+	return err;
+}
+
+/* The fault wait that unnamed writers were waiting for is over: do they overlap it? */
+static int join_unnamed(struct type_a *a, const struct interval *iv, struct fault *f)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < a->unnamed.n; i++) {
+		struct unnamed_writer *u = &a->unnamed.v[i];
+		struct candidate c = { .writer = u->writer, .reason = iv->reason };
+
+		if (!task_same(u->blocker, iv->task)) {
+			a->unnamed.v[kept++] = *u;
+			continue;
+		}
+		c.begin_ns = iv->begin_ns > u->begin_ns ? iv->begin_ns : u->begin_ns;
+		c.end_ns = iv->end_ns < u->end_ns ? iv->end_ns : u->end_ns;
+		if (f && !err && interval_is_whole(iv) && iv->begin_ns < u->end_ns &&
+		    u->begin_ns < iv->end_ns)
+			err = add_candidate(a, f, &c);
+		u->writer->retired = true;
+		writer_settle(a, u->writer);
+	}
+	a->unnamed.n = kept;
 	return err;
 }
 
@@ -353,14 +399,26 @@ static int fault_wait_close(struct type_a *a, struct interval *iv)
 {
 	struct join_node *n = iv->note[NOTE_TYPE_A];
 	struct fault_wait *fw;
-	int err;
+	bool late = false;
+	int err = 0;
 
-	if (!n)
-		return 0;
+	if (a->unnamed.n)
+		err = join_unnamed(a, iv, iv->parent ? iv->parent->note[NOTE_TYPE_A] : NULL);
+	if (err || !n)
+		return err;
 	iv->note[NOTE_TYPE_A] = NULL;
-	if ((void *)n == a) {
+	if ((void *)n != a && n->mm != iv->mm.v) {
+		/* its end printed the mm, and it is not its fault's */
+		err = join_drop(&a->join, n);
+		if (err)
+			return err;
+		late = true;
+	} else if ((void *)n == a) {
 		/* its mm became known on the way, or never */
 		join_unhold(&a->join, JOIN_LEFT, iv->begin_ns);
+		late = true;
+	}
+	if (late) {
 		if (!iv->mm.v || !interval_is_whole(iv))
 			return 0;
 		err = fault_wait_join(a, iv);
@@ -386,9 +444,18 @@ static int writer_close(struct type_a *a, struct interval *iv)
 	struct join_node *n = iv->note[NOTE_TYPE_A];
 	bool late = (void *)n == a;
 	struct writer *w;
+	int err;
 
+	if (n && !late && n->mm != iv->mm.v) {
+		/* its end printed the mm, and it is not its write's */
+		err = join_drop(&a->join, n);
+		if (err)
+			return err;
+		n = NULL;
+		late = true;
+	}
 	iv->note[NOTE_TYPE_A] = NULL;
-	if (late) {
+	if ((void *)n == a) {
 		join_unhold(&a->join, JOIN_RIGHT, iv->begin_ns);
 		n = NULL;
 	}
@@ -609,6 +676,7 @@ static void type_a_free(void *self)
 		}
 	}
 	vec_done(&a->recent);
+	vec_done(&a->unnamed);
 	inversion_done(&a->inversion);
 	free(a);
 }

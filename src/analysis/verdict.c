@@ -281,5 +281,9 @@ int verdict_judge(struct result *r, u64 inversion_ns)
 	}
 	explain(r);
 	describe_lock_waits(r);
-	return v->text && v->rules[0].figures && v->rules[5].figures ? 0 : -ENOMEM;
+	for (u32 i = 0; i < ARRAY_LEN(v->rules); i++) {
+		if (!v->rules[i].figures)
+			return -ENOMEM;
+	}
+	return v->text ? 0 : -ENOMEM;
 }

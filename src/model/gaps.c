@@ -2,7 +2,12 @@
 /* model/gaps.c: where events were lost (see gaps.h). Layer: model. */
 #include "model/gaps.h"
 
-#define OPEN_SIDE UINT64_MAX /* stands for the trace's first or last event until gaps_finish() */
+/*
+ * Stand for the trace's first and last event until gaps_finish(). They compare as the earliest and the
+ * latest time, so that gaps which are joined before that hide nothing.
+ */
+#define OPEN_BEGIN 0
+#define OPEN_END UINT64_MAX
 
 void gaps_init(struct gaps *g)
 {
@@ -32,7 +37,7 @@ static void add_gap(struct gaps *g, struct gap_cpu *c, u64 begin_ns, u64 end_ns)
 	struct gap *gap;
 
 	/* a live capture may be out of order by a little */
-	if (begin_ns != OPEN_SIDE && end_ns != OPEN_SIDE && begin_ns > end_ns) {
+	if (begin_ns > end_ns) {
 		u64 swap = begin_ns;
 
 		begin_ns = end_ns;
@@ -53,7 +58,7 @@ static void add_gap(struct gaps *g, struct gap_cpu *c, u64 begin_ns, u64 end_ns)
 		gap->begin_ns = begin_ns;
 		gap->end_ns = end_ns;
 	}
-	if (begin_ns != OPEN_SIDE && end_ns != OPEN_SIDE)
+	if (begin_ns != OPEN_BEGIN && end_ns != OPEN_END)
 		c->gap_ns += end_ns - begin_ns;
 }
 
@@ -71,7 +76,7 @@ void gaps_event(struct gaps *g, u16 cpu, u64 time_ns)
 	if (c->pending) {
 		c->pending = false;
 		add_gap(g, c, c->pending_begin_ns, time_ns);
-		if (c->pending_begin_ns == OPEN_SIDE)
+		if (c->pending_begin_ns == OPEN_BEGIN)
 			c->head_gap_end_ns = time_ns;
 	}
 	c->seen = true;
@@ -84,8 +89,11 @@ void gaps_lost(struct gaps *g, u16 cpu, u64 n, bool n_known)
 
 	if (cpu == GAPS_ALL_CPUS) {
 		for (size_t i = 0; i < g->cpus.n; i++) {
-			if (g->cpus.v[i].seen)
-				gaps_lost(g, (u16)i, i ? 0 : n, n_known || i);
+			if (!g->cpus.v[i].seen)
+				continue;
+			/* the number is told once */
+			gaps_lost(g, (u16)i, n, n_known);
+			n = 0;
 		}
 		return;
 	}
@@ -98,7 +106,7 @@ void gaps_lost(struct gaps *g, u16 cpu, u64 n, bool n_known)
 	if (c->pending)
 		return;
 	c->pending = true;
-	c->pending_begin_ns = c->seen ? c->last_ns : OPEN_SIDE;
+	c->pending_begin_ns = c->seen ? c->last_ns : OPEN_BEGIN;
 }
 
 static int compare_gaps(const void *a, const void *b)
@@ -120,16 +128,16 @@ void gaps_finish(struct gaps *g)
 		if (!c->pending)
 			continue;
 		c->pending = false;
-		add_gap(g, c, c->pending_begin_ns, OPEN_SIDE);
+		add_gap(g, c, c->pending_begin_ns, OPEN_END);
 		c->gap_ns += g->last_ns -
-			     (c->pending_begin_ns == OPEN_SIDE ? g->first_ns : c->pending_begin_ns);
+			     (c->pending_begin_ns == OPEN_BEGIN ? g->first_ns : c->pending_begin_ns);
 	}
 	for (size_t i = 0; i < g->list.n; i++) {
 		struct gap *gap = &g->list.v[i];
 
-		if (gap->begin_ns == OPEN_SIDE)
+		if (gap->begin_ns == OPEN_BEGIN)
 			gap->begin_ns = g->first_ns;
-		if (gap->end_ns == OPEN_SIDE)
+		if (gap->end_ns == OPEN_END)
 			gap->end_ns = g->last_ns;
 	}
 	if (g->list.n)

@@ -39,6 +39,7 @@ struct interval {
 	struct mm_id mm;
 	u8 kind, flags, mode, origin;
 	bool has_vma, has_range, has_address, has_file;
+	bool printed_mm, printed_vma; /* by its own begin, not taken from its fault or write */
 	u64 vma, vm_start, vm_end, address, ino;
 	u32 caller, reason; /* intern ids */
 	u32 blocker_tid;    /* as a *_blocked event names it, 0 = none */

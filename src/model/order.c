@@ -341,7 +341,7 @@ int order_push(struct order *o, const struct event *ev)
 		return 0;
 	}
 	if (unlikely(o->started && ev->time_ns < o->newest_ns)) {
-		if (ev->time_ns + ORDER_WINDOW_NS < o->newest_ns || ev->time_ns < o->released_ns) {
+		if (o->newest_ns - ev->time_ns > ORDER_WINDOW_NS || ev->time_ns < o->released_ns) {
 			o->stats.late_events++;
 			return 0;
 		}
@@ -357,7 +357,7 @@ int order_push(struct order *o, const struct event *ev)
 	o->newest_ns = ev->time_ns;
 	err = make_room(o);
 	while (!err && (o->head != o->tail || o->n_heap) &&
-	       oldest_ns(o) + ORDER_WINDOW_NS < ev->time_ns)
+	       ev->time_ns - oldest_ns(o) > ORDER_WINDOW_NS)
 		err = release_one(o);
 	if (err)
 		return err;

@@ -77,7 +77,8 @@ static u8 look_up(const struct origins *o, const char *s, size_t len)
 	for (i = frame_hash(s, len) & 255; o->by_frame[i]; i = (i + 1) & 255) {
 		const char *f = frames[o->by_frame[i] - 1].function;
 
-		if (!strncmp(f, s, len) && !f[len])
+		/* the name may hold any byte, NULs too: strncmp() would end at one */
+		if (strlen(f) == len && !memcmp(f, s, len))
 			return frames[o->by_frame[i] - 1].origin + 1;
 	}
 	return NOTHING;

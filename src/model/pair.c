@@ -74,7 +74,24 @@ struct interval *pair_make(struct pair *p, enum interval_kind kind)
 	iv->begin_place = p->place;
 	iv->task = p->task_id;
 	iv->mm = p->mm;
+	iv->printed_mm = p->mm.v != 0;
 	return iv;
+}
+
+bool pair_wait_ends_differ(const struct pair *p, struct interval *wait, u64 end_vma)
+{
+	bool has_vma = p->ev->has & EVH_VMA;
+
+	if ((p->mm.v && wait->printed_mm && p->mm.v != wait->mm.v) ||
+	    (has_vma && wait->printed_vma && end_vma != wait->vma))
+		return true;
+	if (p->mm.v)
+		wait->mm = p->mm;
+	if (has_vma) {
+		wait->has_vma = true;
+		wait->vma = end_vma;
+	}
+	return false;
 }
 
 int pair_tell_open(struct pair *p, struct interval *iv)

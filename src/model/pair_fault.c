@@ -84,7 +84,7 @@ static int fault_wait_start(struct pair *p)
 	iv->parent = fault;
 	iv->origin = ORIGIN_FAULT;
 	iv->reason = p->ev->u.fault.reason;
-	iv->has_vma = p->ev->has & EVH_VMA;
+	iv->has_vma = iv->printed_vma = p->ev->has & EVH_VMA;
 	iv->vma = p->ev->u.fault.vma;
 	adopt(iv, fault->mm, fault->has_vma, fault->vma);
 	iv->has_address = fault->has_address;
@@ -97,18 +97,14 @@ static int fault_wait_start(struct pair *p)
 static int fault_wait_end(struct pair *p)
 {
 	struct interval *fault = own_fault(p), *iv = p->task->fault_wait;
-	bool differs;
 	int err;
 
 	if (!iv)
 		return pair_close_unbegun(p, IV_FAULT_WAIT, MODE_READ);
-	differs = (p->mm.v && iv->mm.v && p->mm.v != iv->mm.v) ||
-		  ((p->ev->has & EVH_VMA) && iv->has_vma && p->ev->u.fault.vma != iv->vma);
-	if (differs) {
+	if (pair_wait_ends_differ(p, iv, p->ev->u.fault.vma)) {
 		err = pair_close(p, &p->task->fault_wait, p->now_ns, IVF_OPEN_END);
 		return err ? err : pair_close_unbegun(p, IV_FAULT_WAIT, MODE_READ);
 	}
-	adopt(iv, p->mm, p->ev->has & EVH_VMA, p->ev->u.fault.vma);
 	if (!iv->reason)
 		iv->reason = p->ev->u.fault.reason;
 	if (fault && !gaps_touch(p->gaps, iv->begin_ns, p->now_ns)) {

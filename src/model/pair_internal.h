@@ -40,6 +40,12 @@ int pair_close_unbegun(struct pair *p, enum interval_kind kind, enum lock_mode m
 /* What the task at hand is doing, for an event that may name a caller. */
 enum origin pair_origin(struct pair *p, u32 caller, enum lock_mode mode);
 
+/*
+ * The end of a wait prints its mm and vma as well: true when they are not those its begin printed. What
+ * the begin did not print comes from the end first, and only then from the wait's fault or write.
+ */
+bool pair_wait_ends_differ(const struct pair *p, struct interval *wait, u64 end_vma);
+
 int pair_fault_event(struct pair *p) MUST_CHECK;
 int pair_vma_event(struct pair *p) MUST_CHECK;
 int pair_lock_event(struct pair *p) MUST_CHECK;

@@ -117,6 +117,7 @@ static int wait_start(struct pair *p)
 		return 0;
 	iv->mode = MODE_WRITE;
 	take_fields(p, iv);
+	iv->printed_vma = iv->has_vma;
 	if (p->task->vma_write)
 		inherit(iv, p->task->vma_write);
 	iv->origin = (u8)pair_origin(p, iv->caller, MODE_WRITE);
@@ -130,8 +131,7 @@ static int wait_end(struct pair *p)
 
 	if (!iv)
 		return pair_close_unbegun(p, IV_VMA_WAIT, MODE_WRITE);
-	if ((p->mm.v && iv->mm.v && p->mm.v != iv->mm.v) ||
-	    ((p->ev->has & EVH_VMA) && iv->has_vma && p->ev->u.vma.vma != iv->vma)) {
+	if (pair_wait_ends_differ(p, iv, p->ev->u.vma.vma)) {
 		err = pair_close(p, &p->task->vma_wait, p->now_ns, IVF_OPEN_END);
 		return err ? err : pair_close_unbegun(p, IV_VMA_WAIT, MODE_WRITE);
 	}
