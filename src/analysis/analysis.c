@@ -70,7 +70,8 @@ void analysis_cell_string(struct result *r, struct cell *c, const struct analysi
 }
 
 struct cell *analysis_fill_distribution(struct result *r, struct cell *c,
-					const struct analysis_ctx *ctx, struct series *s, u64 contended)
+					const struct analysis_ctx *ctx, struct series *s,
+					u64 contended)
 {
 	static const u32 permille[] = { 500, 900, 990, 999 };
 	u64 *buckets = arena_alloc(&r->arena, sizeof(s->buckets));

@@ -2,9 +2,9 @@
 /*
  * analysis/analysis.h: what an analysis is. Layer: analysis.
  *
- * An analysis listens to intervals as they open and close, keeps what it needs of the open ones, and
- * writes its part of the result at the end. Its memory follows distinct things and open intervals,
- * never the length of the trace. docs/HOWTO-ADD-AN-ANALYSIS.md walks through adding one.
+ * An analysis listens to intervals as they open and close, keeps what it needs of the open ones,
+ * and writes its part of the result at the end. Its memory follows distinct things and open
+ * intervals, never the length of the trace. docs/HOWTO-ADD-AN-ANALYSIS.md walks through adding one.
  */
 #ifndef MMSCOPE_ANALYSIS_ANALYSIS_H
 #define MMSCOPE_ANALYSIS_ANALYSIS_H
@@ -14,10 +14,10 @@
 #include "result/result.h"
 
 struct analysis_opts {
-	u64 contended_ns;     /* a shorter wait is no contention; default 1,000 */
+	u64 contended_ns;      /* a shorter wait is no contention; default 1,000 */
 	u64 callers_window_ns; /* +- around a VMA write's begin; default 1 ms */
-	u64 inversion_ns;     /* a Type C score above it is "real"; default 1 ms */
-	const u64 *pids;      /* only waiters of these processes or threads; n_pids 0 = all */
+	u64 inversion_ns;      /* a Type C score above it is "real"; default 1 ms */
+	const u64 *pids;       /* only waiters of these processes or threads; n_pids 0 = all */
 	size_t n_pids;
 	const char *const *comms; /* only waiters with one of these names (glob) */
 	size_t n_comms;
@@ -31,9 +31,9 @@ struct analysis_ctx {
 	const struct pair_seen *seen;	  /* at finish: of the whole trace */
 	const struct pair_counts *counts; /* the same */
 	u64 resolution_ns;
-	bool clock_has_seconds;		  /* at finish: false = a counter, durations mean nothing */
-	u64 begin_ns, end_ns;		  /* at finish: first and last event */
-	u64 refused;			  /* what a limit of an analysis turned away */
+	bool clock_has_seconds; /* at finish: false = a counter, durations mean nothing */
+	u64 begin_ns, end_ns;	/* at finish: first and last event */
+	u64 refused;		/* what a limit of an analysis turned away */
 };
 
 /* Which interval->note[] an analysis owns. */
@@ -66,11 +66,14 @@ bool analysis_selects(const struct analysis_ctx *ctx, struct task_id task);
 bool analysis_is_contended(const struct analysis_ctx *ctx, u64 wait_ns);
 /* The thread's name, and the same bytes copied into the result. */
 const char *analysis_comm(const struct analysis_ctx *ctx, struct task_id task, size_t *ret_len);
-void analysis_cell_comm(struct result *r, struct cell *c, const struct analysis_ctx *ctx, struct task_id task);
-void analysis_cell_string(struct result *r, struct cell *c, const struct analysis_ctx *ctx, u32 string_id,
-			  const char *otherwise);
-/* The columns COUNT .. APPROX that distribution tables share (result/tables.c). Returns the cell behind. */
-struct cell *analysis_fill_distribution(struct result *r, struct cell *c, const struct analysis_ctx *ctx,
-					struct series *s, u64 contended);
+void analysis_cell_comm(struct result *r, struct cell *c, const struct analysis_ctx *ctx,
+			struct task_id task);
+void analysis_cell_string(struct result *r, struct cell *c, const struct analysis_ctx *ctx,
+			  u32 string_id, const char *otherwise);
+/* The columns COUNT .. APPROX that distribution tables share (result/tables.c). Returns the cell
+ * behind. */
+struct cell *analysis_fill_distribution(struct result *r, struct cell *c,
+					const struct analysis_ctx *ctx, struct series *s,
+					u64 contended);
 
 #endif

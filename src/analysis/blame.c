@@ -2,10 +2,10 @@
 /*
  * analysis/blame.c: who made whom wait for mmap_lock. Layer: analysis.
  *
- * The time of every contended wait is cut at each begin and end of what was in its way; a slice goes to
- * the holders that exclude the waiter (shared equally, odd ns to the smallest TIDs), else to the write
- * wait that began first before it, else to the wake-up when the last holder had already let go, else
- * to unknown. The slices sum to the wait exactly.
+ * The time of every contended wait is cut at each begin and end of what was in its way; a slice
+ * goes to the holders that exclude the waiter (shared equally, odd ns to the smallest TIDs), else
+ * to the write wait that began first before it, else to the wake-up when the last holder had
+ * already let go, else to unknown. The slices sum to the wait exactly.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 #define MAX_ROWS 50000
 
 enum because { HOLDS_READ, HOLDS_WRITE, QUEUED_WRITE, WAKE_UP, UNKNOWN, BECAUSES };
-static const char *const because_names[BECAUSES] = { "holds to read", "holds to write", "queued to write",
-						     "wake-up", "unknown" };
+static const char *const because_names[BECAUSES] = { "holds to read", "holds to write",
+						     "queued to write", "wake-up", "unknown" };
 static const char *const mode_names[] = { "read", "write", "unknown" };
 
 struct segment_of {
@@ -68,11 +68,15 @@ static struct row *find_row(struct blame *b, struct rows *rows, u64 key, const s
 	return row;
 }
 
-static void charge(struct blame *b, const struct wait *w, u32 blocker, enum because why, enum origin origin,
-		   u64 ns)
+static void charge(struct blame *b, const struct wait *w, u32 blocker, enum because why,
+		   enum origin origin, u64 ns)
 {
-	struct row like = { .waiter = w->task.v, .blocker = blocker, .mode = w->mode, .because = (u8)why,
-			    .waiter_origin = w->origin, .blocker_origin = (u8)origin };
+	struct row like = { .waiter = w->task.v,
+			    .blocker = blocker,
+			    .mode = w->mode,
+			    .because = (u8)why,
+			    .waiter_origin = w->origin,
+			    .blocker_origin = (u8)origin };
 	u64 by_thread = (u64)w->task.v << 35 ^ (u64)blocker << 5 ^ (u64)w->mode << 3 ^ (u64)why;
 	u64 by_origin = (u64)w->mode << 24 | (u64)w->origin << 16 | (u64)origin << 8 | (u64)why;
 	struct row *row[] = { find_row(b, &b->by_thread, by_thread, &like),
@@ -137,8 +141,8 @@ static void charge_slice(struct blame *b, const struct wait *w, u64 from, u64 to
 	} else if (queued) {
 		charge(b, w, queued->task, QUEUED_WRITE, queued->origin, ns);
 	} else {
-		charge(b, w, 0, last_hold_ns && from >= last_hold_ns ? WAKE_UP : UNKNOWN, ORIGIN_OTHER,
-		       ns);
+		charge(b, w, 0, last_hold_ns && from >= last_hold_ns ? WAKE_UP : UNKNOWN,
+		       ORIGIN_OTHER, ns);
 	}
 }
 
@@ -321,11 +325,16 @@ static int blame_close(void *self, struct interval *iv)
 	iv->note[NOTE_BLAME_QUEUE] = NULL;
 	if (!n)
 		return iv->kind == IV_LOCK_WAIT && !iv->mm.v ? blame_nobody(b, iv) : 0;
+	/* what a vendor hold is for may have shown only while it lasted (pair_vma.c: explain_hold)
+	 */
+	n->origin = iv->origin;
 	if (iv->kind == IV_LOCK_HOLD)
-		return interval_is_whole(iv) ? join_close(&b->join, n, iv->end_ns) :
-					       join_drop(&b->join, n);
-	/* it stood in the queue from its begin, however it ended */
-	if (queue)
+		return interval_is_whole(iv) ? join_close(&b->join, n, iv->end_ns)
+					     : join_drop(&b->join, n);
+	/* it stood in the queue from its begin, however it ended, unless it only tried */
+	if (queue && (iv->flags & IVF_FAILED_TRY))
+		err = join_drop(&b->join, queue);
+	else if (queue)
 		err = join_close(&b->join, queue, iv->end_ns);
 	return err ? err : wait_close(b, iv, n);
 }
@@ -385,8 +394,8 @@ static int origin_rows(struct blame *b, struct result *r)
 			return -ENOMEM;
 		cell_name(c++, mode_names[row->mode]);
 		cell_name(c++, origin_name(row->waiter_origin));
-		cell_name(c++, row->because >= WAKE_UP ? because_names[row->because] :
-							  origin_name(row->blocker_origin));
+		cell_name(c++, row->because >= WAKE_UP ? because_names[row->because]
+						       : origin_name(row->blocker_origin));
 		cell_name(c++, because_names[row->because]);
 		cell_u64(c++, row->ns);
 		cell_u64(c++, row->waits);

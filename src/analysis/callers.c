@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * analysis/callers.c: which functions write VMAs that other threads fault in at the same time. Layer: analysis.
+ * analysis/callers.c: which functions write VMAs that other threads fault in at the same time.
+ * Layer: analysis.
  *
- * A fault and a VMA write of another thread meet when the fault's address lies in the written range of
- * the same mm and they begin within --window-ms of each other. Per mm the begins of the last window
- * are kept.
+ * A fault and a VMA write of another thread meet when the fault's address lies in the written range
+ * of the same mm and they begin within --window-ms of each other. Per mm the begins of the last
+ * window are kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -113,8 +114,8 @@ static int count(struct callers *c, struct recent_fault *f, const struct recent_
 }
 
 /*
- * Drops what can meet nothing any more: begins over a window before now, and before the oldest begin
- * whose mm is still to be told. Storage moves down when half of it is dead.
+ * Drops what can meet nothing any more: begins over a window before now, and before the oldest
+ * begin whose mm is still to be told. Storage moves down when half of it is dead.
  */
 static void forget_old(struct callers *c, struct near_mm *m, u64 now_ns)
 {
@@ -137,12 +138,14 @@ static void forget_old(struct callers *c, struct near_mm *m, u64 now_ns)
 	}
 	if (m->first_fault > 32 && m->first_fault * 2 >= m->faults.n) {
 		m->faults.n -= m->first_fault;
-		memmove(m->faults.v, m->faults.v + m->first_fault, m->faults.n * sizeof(*m->faults.v));
+		memmove(m->faults.v, m->faults.v + m->first_fault,
+			m->faults.n * sizeof(*m->faults.v));
 		m->first_fault = 0;
 	}
 	if (m->first_write > 32 && m->first_write * 2 >= m->writes.n) {
 		m->writes.n -= m->first_write;
-		memmove(m->writes.v, m->writes.v + m->first_write, m->writes.n * sizeof(*m->writes.v));
+		memmove(m->writes.v, m->writes.v + m->first_write,
+			m->writes.n * sizeof(*m->writes.v));
 		m->first_write = 0;
 	}
 }
@@ -160,7 +163,9 @@ static int place_fault(struct callers *c, struct near_mm *m, const struct interv
 
 	if (!f)
 		return -ENOMEM;
-	mine = (struct recent_fault){ .time_ns = iv->begin_ns, .address = iv->address, .task = iv->task };
+	mine = (struct recent_fault){ .time_ns = iv->begin_ns,
+				      .address = iv->address,
+				      .task = iv->task };
 	for (; at > m->first_fault && m->faults.v[at - 1].time_ns > iv->begin_ns; at--)
 		m->faults.v[at] = m->faults.v[at - 1];
 	m->faults.v[at] = mine;
@@ -179,7 +184,8 @@ static int place_write(struct callers *c, struct near_mm *m, const struct interv
 
 	if (!w)
 		return -ENOMEM;
-	mine = (struct recent_write){ iv->begin_ns, iv->vm_start, iv->vm_end, iv->task, iv->caller };
+	mine = (struct recent_write){ iv->begin_ns, iv->vm_start, iv->vm_end, iv->task,
+				      iv->caller };
 	for (; at > m->first_write && m->writes.v[at - 1].time_ns > iv->begin_ns; at--)
 		m->writes.v[at] = m->writes.v[at - 1];
 	m->writes.v[at] = mine;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* analysis/inversion.c: priority inversion with priorities that may be known late (see inversion.h). */
+/* analysis/inversion.c: priority inversion with priorities that may be known late (see
+ * inversion.h). */
 #include "analysis/inversion.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define INVERSION_MAX_ROWS 100000
-#define MAX_RT_PRIO 100 /* kernel priorities below are deadline and RT */
+#define MAX_RT_PRIO 100	   /* kernel priorities below are deadline and RT */
 #define SLICE_MAX_OPEN 256 /* pairs of a key: it fits INTERN_MAX_LEN */
 
 /* A prio_ref as 8 bytes: known priorities and waiting tasks do not collide. */
@@ -50,8 +51,14 @@ void inversion_add_pair(struct inversion *v, const struct pair_row *row)
 	struct {
 		u64 waiter_prio, blocker_prio;
 		u32 waiter, blocker, caller, reason, doing, pad;
-	} key = { ref_key(row->waiter_prio), ref_key(row->blocker_prio), row->waiter.v, row->blocker.v,
-		  row->caller, row->reason, row->doing, 0 };
+	} key = { ref_key(row->waiter_prio),
+		  ref_key(row->blocker_prio),
+		  row->waiter.v,
+		  row->blocker.v,
+		  row->caller,
+		  row->reason,
+		  row->doing,
+		  0 };
 	u32 id = intern_find(&v->row_keys, (const char *)&key, sizeof(key));
 	struct pair_row *known;
 
@@ -100,11 +107,12 @@ static int compare_open_pairs(const void *a, const void *b)
 }
 
 /*
- * What decides whether a stretch of time is inverted: true when one of its pairs is already, else the
- * pairs that may still be (distinct, sorted). Of the segments active at *@at_ns, or of all.
+ * What decides whether a stretch of time is inverted: true when one of its pairs is already, else
+ * the pairs that may still be (distinct, sorted). Of the segments active at *@at_ns, or of all.
  */
-static bool find_open_pairs(struct inversion *v, const struct segment *s, size_t n, const u64 *at_ns,
-			    struct open_pair *ret, size_t *ret_n, bool *ret_active)
+static bool find_open_pairs(struct inversion *v, const struct segment *s, size_t n,
+			    const u64 *at_ns, struct open_pair *ret, size_t *ret_n,
+			    bool *ret_active)
 {
 	size_t n_open = 0, kept = 0;
 
@@ -134,8 +142,8 @@ static bool find_open_pairs(struct inversion *v, const struct segment *s, size_t
 	return false;
 }
 
-static void add_to_key(struct inversion *v, struct intern *keys, void *sums, const struct open_pair *key,
-		       size_t n_key, u64 n)
+static void add_to_key(struct inversion *v, struct intern *keys, void *sums,
+		       const struct open_pair *key, size_t n_key, u64 n)
 {
 	VEC(u64) *by_id = sums;
 	u32 id = intern_add(keys, (const char *)key, n_key * sizeof(*key));
@@ -205,8 +213,8 @@ static int resolve(const struct tasks *t, struct prio_ref ref, s32 *ret)
 	return task_late_prio(t, ref, ret) ? 1 : -1;
 }
 
-enum pair_judgement inversion_judge(const struct tasks *t, const struct pair_row *row, bool *ret_late,
-				    s32 *ret_waiter_prio, s32 *ret_blocker_prio)
+enum pair_judgement inversion_judge(const struct tasks *t, const struct pair_row *row,
+				    bool *ret_late, s32 *ret_waiter_prio, s32 *ret_blocker_prio)
 {
 	int w = resolve(t, row->waiter_prio, ret_waiter_prio);
 	int b = resolve(t, row->blocker_prio, ret_blocker_prio);

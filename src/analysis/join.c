@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* analysis/join.c: streaming overlap join of two kinds of intervals (see join.h). Layer: analysis. */
+/* analysis/join.c: streaming overlap join of two kinds of intervals (see join.h). Layer: analysis.
+ */
 #include "analysis/join.h"
 
 #include <errno.h>
@@ -74,7 +75,9 @@ struct join_node *join_open(struct join *j, enum join_side side, struct mm_id mm
 		n = malloc(sizeof(*n));
 	if (!n)
 		return NULL;
-	*n = (struct join_node){ .begin_ns = begin_ns, .owner = owner, .mm = mm.v, .side = (u8)side };
+	*n = (struct join_node){
+		.begin_ns = begin_ns, .owner = owner, .mm = mm.v, .side = (u8)side
+	};
 	/* begins come in order, but for the past ones of *_blocked events */
 	l = &j->mms.v[mm.v].open[side];
 	for (at = l->last; at && at->begin_ns > begin_ns; at = at->prev)

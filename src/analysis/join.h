@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * analysis/join.h: which intervals of two kinds overlap, within one address space, as they come. Layer: analysis.
+ * analysis/join.h: which intervals of two kinds overlap, within one address space, as they come.
+ * Layer: analysis.
  *
  * Two sides (say, fault waits and writer waits). A pair is told when the later of its two ends is
- * known; a closed node is retired, and its memory returned, as soon as no open node of the other side
- * began before its end, since nothing can overlap it then. Memory follows open intervals.
+ * known; a closed node is retired, and its memory returned, as soon as no open node of the other
+ * side began before its end, since nothing can overlap it then. Memory follows open intervals.
  */
 #ifndef MMSCOPE_ANALYSIS_JOIN_H
 #define MMSCOPE_ANALYSIS_JOIN_H
@@ -13,16 +14,17 @@
 #include "model/ids.h"
 
 enum join_side { JOIN_LEFT, JOIN_RIGHT };
-/* Closed nodes kept for intervals that may still overlap them; past it the oldest are retired early. */
+/* Closed nodes kept for intervals that may still overlap them; past it the oldest are retired
+ * early. */
 #define JOIN_MAX_CLOSED (1u << 16)
 
 struct join_node {
 	u64 begin_ns, end_ns;
 	struct join_node *next, *prev;
 	void *owner;
-	u64 place;  /* for the owner: begin's place in the order */
+	u64 place; /* for the owner: begin's place in the order */
 	u32 mm;
-	u32 task;   /* for the owner */
+	u32 task; /* for the owner */
 	u8 side;
 	bool closed;
 	u8 what, origin; /* for the owner */
@@ -49,13 +51,15 @@ struct join {
 void join_init(struct join *j, int (*pair)(void *, struct join_node *, struct join_node *),
 	       int (*retire)(void *, struct join_node *), void *ctx);
 void join_done(struct join *j);
-/* Retires everything, open nodes too (they pair with nothing): at the end, or when the trace is run again. */
+/* Retires everything, open nodes too (they pair with nothing): at the end, or when the trace is run
+ * again. */
 int join_drain(struct join *j);
 /* NULL when out of memory. @mm 0 joins nothing and is not allowed. */
-struct join_node *join_open(struct join *j, enum join_side side, struct mm_id mm, u64 begin_ns, void *owner);
+struct join_node *join_open(struct join *j, enum join_side side, struct mm_id mm, u64 begin_ns,
+			    void *owner);
 /*
- * An interval began whose mm is not known yet: until join_unhold() closed nodes of every mm that it may
- * overlap are kept. False when there are too many (counted as retired_early).
+ * An interval began whose mm is not known yet: until join_unhold() closed nodes of every mm that it
+ * may overlap are kept. False when there are too many (counted as retired_early).
  */
 bool join_hold(struct join *j, enum join_side side, u64 begin_ns);
 void join_unhold(struct join *j, enum join_side side, u64 begin_ns);

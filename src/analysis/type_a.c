@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * analysis/type_a.c: Type A, a fault's wait that blocks a VMA writer, and its Type C. Layer: analysis.
+ * analysis/type_a.c: Type A, a fault's wait that blocks a VMA writer, and its Type C. Layer:
+ * analysis.
  *
- * Fault waits and writer waits of one mm that overlap are candidates as soon as both have ended. What a
- * candidate is depends on the fault, and is known when that ends: a pair (it held the lock), coincident
- * (it was retried: the lock was dropped before the wait), or undecided (it was not seen whole).
+ * Fault waits and writer waits of one mm that overlap are candidates as soon as both have ended.
+ * What a candidate is depends on the fault, and is known when that ends: a pair (it held the lock),
+ * coincident (it was retried: the lock was dropped before the wait), or undecided (it was not seen
+ * whole).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,7 +58,8 @@ struct recent_waits {
 	struct recent_wait waits[RECENT_WAITS];
 	u32 n;
 };
-/* A writer's closed wait without an mm whose blocker is still in the wait that may have kept it waiting. */
+/* A writer's closed wait without an mm whose blocker is still in the wait that may have kept it
+ * waiting. */
 struct unnamed_writer {
 	struct writer *writer;
 	struct task_id blocker;
@@ -71,6 +74,9 @@ struct type_a {
 	u64 pairs, writer_waits, coincident, undecided, union_ns, refused;
 	bool failed;
 };
+
+/* Stands in a note for "no node yet: its mm is not known". */
+static struct join_node *const homeless = (struct join_node *)-1;
 
 static void writer_free(struct writer *w)
 {
@@ -242,7 +248,8 @@ static int fault_wait_open(struct type_a *a, struct interval *iv)
 			return err;
 	}
 	if (!iv->mm.v) {
-		iv->note[NOTE_TYPE_A] = join_hold(&a->join, JOIN_LEFT, iv->begin_ns) ? a : NULL;
+		iv->note[NOTE_TYPE_A] =
+			join_hold(&a->join, JOIN_LEFT, iv->begin_ns) ? homeless : NULL;
 		return 0;
 	}
 	return fault_wait_join(a, iv);
@@ -276,8 +283,8 @@ static int type_a_open(void *self, struct interval *iv)
 		return fault_wait_open(a, iv);
 	case IV_VMA_WRITE:
 		/*
-		 * Keeps fault waits within reach for a wait of this write that is told only when it is
-		 * over (vma_start_write_blocked).
+		 * Keeps fault waits within reach for a wait of this write that is told only when it
+		 * is over (vma_start_write_blocked).
 		 */
 		if (!a->ctx->seen->vma_waits && iv->mm.v) {
 			iv->note[NOTE_TYPE_A] =
@@ -287,7 +294,8 @@ static int type_a_open(void *self, struct interval *iv)
 		return 0;
 	case IV_VMA_WAIT:
 		if (!iv->mm.v) {
-			iv->note[NOTE_TYPE_A] = join_hold(&a->join, JOIN_RIGHT, iv->begin_ns) ? a : NULL;
+			iv->note[NOTE_TYPE_A] =
+				join_hold(&a->join, JOIN_RIGHT, iv->begin_ns) ? homeless : NULL;
 			return 0;
 		}
 		iv->note[NOTE_TYPE_A] = join_open(&a->join, JOIN_RIGHT, iv->mm, iv->begin_ns, NULL);
@@ -346,8 +354,9 @@ static int join_by_blocker(struct type_a *a, const struct interval *iv)
 	if (open_wait && open_wait->begin_ns < iv->end_ns) {
 		unnamed = a->unnamed.n < MAX_UNNAMED ? vec_push(&a->unnamed) : NULL;
 		if (unnamed) {
-			*unnamed = (struct unnamed_writer){ w, { (u32)*known }, iv->begin_ns,
-							    iv->end_ns };
+			*unnamed = (struct unnamed_writer){
+				w, { (u32)*known }, iv->begin_ns, iv->end_ns
+			};
 			return err;
 		}
 		a->refused++;
@@ -407,13 +416,13 @@ static int fault_wait_close(struct type_a *a, struct interval *iv)
 	if (err || !n)
 		return err;
 	iv->note[NOTE_TYPE_A] = NULL;
-	if ((void *)n != a && n->mm != iv->mm.v) {
+	if (n != homeless && n->mm != iv->mm.v) {
 		/* its end printed the mm, and it is not its fault's */
 		err = join_drop(&a->join, n);
 		if (err)
 			return err;
 		late = true;
-	} else if ((void *)n == a) {
+	} else if (n == homeless) {
 		/* its mm became known on the way, or never */
 		join_unhold(&a->join, JOIN_LEFT, iv->begin_ns);
 		late = true;
@@ -442,7 +451,7 @@ static int fault_wait_close(struct type_a *a, struct interval *iv)
 static int writer_close(struct type_a *a, struct interval *iv)
 {
 	struct join_node *n = iv->note[NOTE_TYPE_A];
-	bool late = (void *)n == a;
+	bool late = n == homeless;
 	struct writer *w;
 	int err;
 
@@ -455,7 +464,7 @@ static int writer_close(struct type_a *a, struct interval *iv)
 		late = true;
 	}
 	iv->note[NOTE_TYPE_A] = NULL;
-	if ((void *)n == a) {
+	if (n == homeless) {
 		join_unhold(&a->join, JOIN_RIGHT, iv->begin_ns);
 		n = NULL;
 	}
@@ -530,8 +539,8 @@ static int type_a_finish(void *self, struct result *r)
 	a->ctx->refused += a->refused + a->join.retired_early + a->inversion.refused;
 	r->tables[TABLE_A_PAIRS].covered = covered;
 	if (!covered) {
-		r->tables[TABLE_A_PAIRS].why = seen->faults ? "no VMA writer events" :
-							      "no page cache fault events";
+		r->tables[TABLE_A_PAIRS].why =
+			seen->faults ? "no VMA writer events" : "no page cache fault events";
 		return 0;
 	}
 	if (a->failed || a->inversion.failed)
@@ -553,7 +562,8 @@ static int type_a_finish(void *self, struct result *r)
 	return pair_rows(a, r);
 }
 
-static const char *doing_name(struct result *r, const struct analysis_ctx *ctx, const struct pair_row *row)
+static const char *doing_name(struct result *r, const struct analysis_ctx *ctx,
+			      const struct pair_row *row)
 {
 	static const char *const states[] = { [TASK_UNKNOWN] = NULL,
 					      [TASK_RUNNING] = "running",
@@ -565,8 +575,8 @@ static const char *doing_name(struct result *r, const struct analysis_ctx *ctx, 
 
 	if (!row->reason)
 		reason = "waiting";
-	return state ? arena_printf(&r->arena, "%s (%s)", reason, state) :
-		       arena_printf(&r->arena, "%s", reason);
+	return state ? arena_printf(&r->arena, "%s (%s)", reason, state)
+		     : arena_printf(&r->arena, "%s", reason);
 }
 
 struct shown {
@@ -576,7 +586,8 @@ struct shown {
 
 static int compare_same(const void *a, const void *b)
 {
-	const struct pair_row *x = ((const struct shown *)a)->row, *y = ((const struct shown *)b)->row;
+	const struct pair_row *x = ((const struct shown *)a)->row,
+			      *y = ((const struct shown *)b)->row;
 
 	if (x->waiter.v != y->waiter.v)
 		return x->waiter.v < y->waiter.v ? -1 : 1;
@@ -611,7 +622,8 @@ static size_t fold_rows(const struct type_a *a, struct shown *s)
 		const struct pair_row *row = s[i].row;
 		s32 waiter, blocker;
 		bool late;
-		enum pair_judgement j = inversion_judge(a->ctx->tasks, row, &late, &waiter, &blocker);
+		enum pair_judgement j =
+			inversion_judge(a->ctx->tasks, row, &late, &waiter, &blocker);
 
 		if (!n || compare_same(&s[n - 1], &s[i]))
 			s[n++] = (struct shown){ .row = row };
@@ -666,7 +678,8 @@ static void type_a_free(void *self)
 
 	if (!a)
 		return;
-	/* owners of nodes still in the join are freed through it: after finish there are none open */
+	/* owners of nodes still in the join are freed through it: after finish there are none open
+	 */
 	join_drain(&a->join);
 	join_done(&a->join);
 	for (size_t t = 0; t < a->recent.n; t++) {

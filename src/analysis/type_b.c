@@ -2,9 +2,9 @@
 /*
  * analysis/type_b.c: Type B, a retry that waits for mmap_lock, and its Type C. Layer: analysis.
  *
- * A window runs from a fault's retry until its thread has mmap_lock again (pair.c: IV_RETRY). It counts
- * when it overlaps another thread's write hold of that mm, or a write wait that began before the retry's
- * own wait: a writer queued behind the retry is not what it waits for.
+ * A window runs from a fault's retry until its thread has mmap_lock again (pair.c: IV_RETRY). It
+ * counts when it overlaps another thread's write hold of that mm, or a write wait that began before
+ * the retry's own wait: a writer queued behind the retry is not what it waits for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,8 +75,8 @@ static int on_retire(void *ctx, struct join_node *node)
 	}
 	if (win && win->segments.n) {
 		b->windows++;
-		b->overlap_ns += inversion_add_segments(&b->inversion, win->segments.v,
-							win->segments.n);
+		b->overlap_ns +=
+			inversion_add_segments(&b->inversion, win->segments.v, win->segments.n);
 		b->retry_wait_ns += win->own_wait_ns;
 		b->io_wait_ns += win->io_wait_ns;
 	}
@@ -175,7 +175,8 @@ static int type_b_close(void *self, struct interval *iv)
 
 	if (!n && is_write(iv) && !(iv->flags & (IVF_OPEN_BEGIN | IVF_BLOCKED)))
 		b->untracked--;
-	/* without an mm there is nothing to join, but a window that did not end is one all the same */
+	/* without an mm there is nothing to join, but a window that did not end is one all the same
+	 */
 	if (!n && iv->kind == IV_RETRY && (iv->flags & IVF_OPEN_END))
 		b->open++;
 	if (!n)
@@ -183,8 +184,7 @@ static int type_b_close(void *self, struct interval *iv)
 	iv->note[NOTE_TYPE_B] = NULL;
 	if (iv->kind == IV_RETRY)
 		return window_close(b, iv, n);
-	return interval_is_whole(iv) ? join_close(&b->join, n, iv->end_ns) :
-				       join_drop(&b->join, n);
+	return interval_is_whole(iv) ? join_close(&b->join, n, iv->end_ns) : join_drop(&b->join, n);
 }
 
 struct shown {
@@ -194,7 +194,8 @@ struct shown {
 
 static int compare_same(const void *a, const void *b)
 {
-	const struct pair_row *x = ((const struct shown *)a)->row, *y = ((const struct shown *)b)->row;
+	const struct pair_row *x = ((const struct shown *)a)->row,
+			      *y = ((const struct shown *)b)->row;
 
 	if (x->waiter.v != y->waiter.v)
 		return x->waiter.v < y->waiter.v ? -1 : 1;
@@ -269,8 +270,8 @@ static int type_b_finish(void *self, struct result *r)
 	b->ctx->refused += b->refused + b->join.retired_early + b->inversion.refused;
 	r->tables[TABLE_B_PAIRS].covered = covered;
 	if (!covered) {
-		r->tables[TABLE_B_PAIRS].why = seen->faults ? "no mmap_lock events" :
-							      "no page cache fault events";
+		r->tables[TABLE_B_PAIRS].why =
+			seen->faults ? "no mmap_lock events" : "no page cache fault events";
 		return 0;
 	}
 	if (b->inversion.failed)

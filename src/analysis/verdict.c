@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define RETRY_COST_FACTOR 3 /* rule 3: the retry waits this many times as long as the I/O it avoids */
+#define RETRY_COST_FACTOR \
+	3 /* rule 3: the retry waits this many times as long as the I/O it avoids */
 
 static u64 value(struct opt_u64 v)
 {
@@ -18,7 +19,8 @@ static const char *ms(struct result *r, u64 ns)
 {
 	if (ns < 10000000)
 		return arena_printf(&r->arena, "%" PRIu64 " us", ns / 1000);
-	return arena_printf(&r->arena, "%" PRIu64 ".%" PRIu64 " ms", ns / 1000000, ns / 100000 % 10);
+	return arena_printf(&r->arena, "%" PRIu64 ".%" PRIu64 " ms", ns / 1000000,
+			    ns / 100000 % 10);
 }
 
 static const char *count_or_null(struct result *r, struct opt_u64 v)
@@ -54,19 +56,20 @@ static enum verdict_state retry_cost_state(const struct result_summary *s)
 	if (!s->b_windows.has)
 		return RULE_CANNOT;
 	return s->b_windows.v && value(s->b_io_wait_ns) &&
-			       value(s->b_retry_wait_ns) / RETRY_COST_FACTOR >= value(s->b_io_wait_ns) ?
-		       RULE_HOLDS :
-		       RULE_NO;
+			       value(s->b_retry_wait_ns) / RETRY_COST_FACTOR >=
+				       value(s->b_io_wait_ns)
+		       ? RULE_HOLDS
+		       : RULE_NO;
 }
 
 static void judge_rules(struct result *r, u64 limit_ns)
 {
 	const struct result_summary *s = &r->summary;
 	struct verdict_rule *rule = r->verdict.rules;
-	const char *scores = arena_printf(&r->arena, "score A %s, B %s; threshold %s; pairs A %s, B %s",
-					  ms_or_null(r, s->c_score_ns), ms_or_null(r, s->c_b_score_ns),
-					  ms(r, limit_ns), count_or_null(r, s->c_pairs),
-					  count_or_null(r, s->c_b_windows));
+	const char *scores = arena_printf(
+		&r->arena, "score A %s, B %s; threshold %s; pairs A %s, B %s",
+		ms_or_null(r, s->c_score_ns), ms_or_null(r, s->c_b_score_ns), ms(r, limit_ns),
+		count_or_null(r, s->c_pairs), count_or_null(r, s->c_b_windows));
 	bool any = false;
 
 	rule[0] = (struct verdict_rule){ 1, "priority inversion is real",
@@ -75,35 +78,38 @@ static void judge_rules(struct result *r, u64 limit_ns)
 					 inversion_state(s, limit_ns, false), scores };
 	rule[2] = (struct verdict_rule){
 		3, "retrying costs more than waiting", retry_cost_state(s),
-		arena_printf(&r->arena, "retries' own mmap_lock wait %s, I/O wait of the same faults %s",
+		arena_printf(&r->arena,
+			     "retries' own mmap_lock wait %s, I/O wait of the same faults %s",
 			     ms_or_null(r, s->b_retry_wait_ns), ms_or_null(r, s->b_io_wait_ns))
 	};
 	rule[3] = (struct verdict_rule){
 		4, "contention without inversion",
-		!s->a_pairs.has				 ? RULE_CANNOT :
-		s->a_pairs.v && !value(s->c_pairs) ? RULE_HOLDS :
-							   RULE_NO,
-		arena_printf(&r->arena, "A pairs %s, writer waits %s, time lost %s; unknown priorities %" PRIu64,
+		!s->a_pairs.has			     ? RULE_CANNOT
+		: s->a_pairs.v && !value(s->c_pairs) ? RULE_HOLDS
+						     : RULE_NO,
+		arena_printf(&r->arena,
+			     "A pairs %s, writer waits %s, time lost %s; unknown priorities %s",
 			     count_or_null(r, s->a_pairs), count_or_null(r, s->a_writer_waits),
-			     ms_or_null(r, s->a_union_ns), unknown_pairs(s))
+			     ms_or_null(r, s->a_union_ns),
+			     s->a_pairs.has ? count_or_null(r, opt(unknown_pairs(s))) : "n/a")
 	};
 	rule[4] = (struct verdict_rule){ 5, "retries wait for mmap_lock",
-					 !s->b_windows.has ? RULE_CANNOT :
-					 s->b_windows.v	   ? RULE_HOLDS :
-							     RULE_NO,
+					 !s->b_windows.has ? RULE_CANNOT
+					 : s->b_windows.v  ? RULE_HOLDS
+							   : RULE_NO,
 					 arena_printf(&r->arena, "B windows %s, overlap %s",
 						      count_or_null(r, s->b_windows),
 						      ms_or_null(r, s->b_overlap_ns)) };
 	for (u32 i = 0; i < 5; i++)
 		any |= rule[i].state == RULE_HOLDS;
-	rule[5] = (struct verdict_rule){
-		6, "not observed, or cannot be judged", any ? RULE_NO : RULE_HOLDS,
-		arena_printf(&r->arena, "A %s, B %s", s->a_pairs.has ? "covered" : "n/a",
-			     s->b_windows.has ? "covered" : "n/a")
-	};
+	rule[5] = (struct verdict_rule){ 6, "not observed, or cannot be judged",
+					 any ? RULE_NO : RULE_HOLDS,
+					 arena_printf(&r->arena, "A %s, B %s",
+						      s->a_pairs.has ? "covered" : "n/a",
+						      s->b_windows.has ? "covered" : "n/a") };
 }
 
-/* R of "R times the I/O wait", with one decimal. */
+/* R of "R times the I/O wait", with two decimals. */
 static const char *ratio(struct result *r)
 {
 	u64 io_ns = value(r->summary.b_io_wait_ns), own_ns = value(r->summary.b_retry_wait_ns);
@@ -111,8 +117,9 @@ static const char *ratio(struct result *r)
 
 	if (!io_ns)
 		return "with no I/O wait to compare it with";
-	return arena_printf(&r->arena, "%" PRIu64 ".%" PRIu64 " times the I/O wait of the same faults", whole,
-			    (own_ns - whole * io_ns) * 10 / io_ns);
+	return arena_printf(&r->arena,
+			    "%" PRIu64 ".%02" PRIu64 " times the I/O wait of the same faults",
+			    whole, (own_ns - whole * io_ns) * 100 / io_ns);
 }
 
 static void explain_contention(struct result *r)
@@ -124,15 +131,19 @@ static void explain_contention(struct result *r)
 	if (unknown) {
 		v->text = arena_printf(&r->arena,
 				       "inversion cannot be judged: %" PRIu64 " of %" PRIu64
-				       " pairs unknown. Page cache faults that keep their VMA lock while they wait "
+				       " pairs unknown. Page cache faults that keep their VMA lock "
+				       "while they wait "
 				       "kept %" PRIu64 " VMA writer waits waiting, %s in all.",
-				       unknown, s->a_pairs.v, s->a_writer_waits.v, ms(r, s->a_union_ns.v));
+				       unknown, s->a_pairs.v, s->a_writer_waits.v,
+				       ms(r, s->a_union_ns.v));
 		v->advice = "record sched_switch too: priorities come from it";
 		return;
 	}
 	v->text = arena_printf(&r->arena,
-			       "contention without inversion: page cache faults that keep their VMA lock while they "
-			       "wait kept %" PRIu64 " VMA writer waits waiting, %s in all; no writer was more "
+			       "contention without inversion: page cache faults that keep their "
+			       "VMA lock while they "
+			       "wait kept %" PRIu64
+			       " VMA writer waits waiting, %s in all; no writer was more "
 			       "important than the fault it waited for.",
 			       s->a_writer_waits.v, ms(r, s->a_union_ns.v));
 	v->advice = "quantify it: compare with a run that drops the lock for I/O";
@@ -144,23 +155,29 @@ static void explain_nothing(struct result *r)
 	struct result_verdict *v = &r->verdict;
 
 	if (s->a_pairs.has && s->b_windows.has) {
-		v->text = "not observed in this workload: no fault wait blocked a VMA writer, and no retry waited "
+		v->text = "not observed in this workload: no fault wait blocked a VMA writer, and "
+			  "no retry waited "
 			  "for mmap_lock behind a writer.";
-		v->advice = r->incomplete ? "the trace is incomplete (see below): absence proves little" : NULL;
+		v->advice = r->incomplete
+				    ? "the trace is incomplete (see below): absence proves little"
+				    : NULL;
 		return;
 	}
 	if (!s->a_pairs.has && !s->b_windows.has)
-		v->text = "cannot be judged from this trace: it has no events that tell whether page cache faults block "
+		v->text = "cannot be judged from this trace: it has no events that tell whether "
+			  "page cache faults block "
 			  "VMA writers (Type A) or wait for them after a retry (Type B).";
 	else
 		v->text = arena_printf(&r->arena,
-				       "cannot be judged from this trace: Type %s has no events, and the other type shows "
+				       "cannot be judged from this trace: Type %s has no events, "
+				       "and the other type shows "
 				       "nothing.",
 				       s->a_pairs.has ? "B" : "A");
-	v->advice = s->b_windows.has || s->a_pairs.has ?
-			    "record the mmap_lock and vma_start_write events beside the filemap_fault ones" :
-			    "mmap_lock waits are below; for Types A to C record on a kernel with the filemap_fault_* "
-			    "and vma_start_write_* tracepoints";
+	v->advice = s->b_windows.has || s->a_pairs.has
+			    ? "record the mmap_lock and vma_start_write events beside the "
+			      "filemap_fault ones"
+			    : "for Types A to C record on a kernel with the filemap_fault_* "
+			      "and vma_start_write_* tracepoints";
 }
 
 static void explain(struct result *r)
@@ -171,29 +188,34 @@ static void explain(struct result *r)
 	switch (v->primary) {
 	case 1:
 		v->text = arena_printf(&r->arena,
-				       "priority inversion is real: more important threads waited %s behind less important "
+				       "priority inversion is real: more important threads waited "
+				       "%s behind less important "
 				       "ones.",
 				       ms(r, value(s->c_score_ns) + value(s->c_b_score_ns)));
 		v->advice = "keep dropping the lock for I/O, but retry under the per-VMA lock";
 		break;
 	case 2:
 		v->text = arena_printf(&r->arena,
-				       "inversion seen, below the threshold: %" PRIu64 " pairs, %s in all.",
+				       "inversion seen, below the threshold: %" PRIu64
+				       " pairs, %s in all.",
 				       value(s->c_pairs) + value(s->c_b_windows),
 				       ms(r, value(s->c_score_ns) + value(s->c_b_score_ns)));
 		break;
 	case 3:
-		v->text = arena_printf(&r->arena,
-				       "retrying costs more than waiting: retries waited %s for mmap_lock, %s.",
-				       ms(r, value(s->b_retry_wait_ns)), ratio(r));
+		v->text = arena_printf(
+			&r->arena,
+			"retrying costs more than waiting: retries waited %s for mmap_lock, %s.",
+			ms(r, value(s->b_retry_wait_ns)), ratio(r));
 		v->advice = "not dropping the lock, or retrying under the per-VMA lock, pays";
 		break;
 	case 4:
 		explain_contention(r);
 		break;
 	case 5:
-		v->text = arena_printf(&r->arena, "retries wait for mmap_lock: %" PRIu64 " windows, own wait %s, %s.",
-				       value(s->b_windows), ms(r, value(s->b_retry_wait_ns)), ratio(r));
+		v->text = arena_printf(
+			&r->arena,
+			"retries wait for mmap_lock: %" PRIu64 " windows, own wait %s, %s.",
+			value(s->b_windows), ms(r, value(s->b_retry_wait_ns)), ratio(r));
 		break;
 	default:
 		explain_nothing(r);
@@ -226,7 +248,8 @@ static const char *longest_origins(struct result *r)
 
 		if (!is_mmap_lock(r, TABLE_WAITS_BY_ORIGIN, row) || !ns)
 			continue;
-		if (best[0] == UINT32_MAX || ns > number(r, TABLE_WAITS_BY_ORIGIN, best[0], "total")) {
+		if (best[0] == UINT32_MAX ||
+		    ns > number(r, TABLE_WAITS_BY_ORIGIN, best[0], "total")) {
 			best[1] = best[0];
 			best[0] = row;
 		} else if (best[1] == UINT32_MAX ||
@@ -263,10 +286,11 @@ static void describe_lock_waits(struct result *r)
 	if (!count || !r->trace.clock_has_seconds)
 		return;
 	where = longest_origins(r);
-	r->verdict.lock_waits = arena_printf(
-		&r->arena, "%" PRIu64 " waits, %" PRIu64 " contended; %s in all, the longest %s%s%s", count,
-		contended, ms(r, total_ns), ms(r, max_ns), where ? "; most of it in " : "",
-		where ? where : "");
+	r->verdict.lock_waits = arena_printf(&r->arena,
+					     "%" PRIu64 " waits, %" PRIu64
+					     " contended; %s in all, the longest %s%s%s",
+					     count, contended, ms(r, total_ns), ms(r, max_ns),
+					     where ? "; most of it in " : "", where ? where : "");
 }
 
 int verdict_judge(struct result *r, u64 inversion_ns)

@@ -3,8 +3,8 @@
  * analysis/waits.c: how often and how long threads waited for a lock and held it: by lock, origin,
  * process and thread. Layer: analysis.
  *
- * An interval is added to two distributions only, its origin's and its process's; totals by lock are
- * merged from the origins at the end.
+ * An interval is added to two distributions only, its origin's and its process's; totals by lock
+ * are merged from the origins at the end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,14 @@
 #include "analysis/analysis.h"
 
 /* What was waited for. The order is the order of the rows. */
-enum wait_class { WAIT_LOCK_READ, WAIT_LOCK_WRITE, WAIT_LOCK_UNKNOWN, WAIT_VMA, WAIT_FAULT, WAIT_CLASSES };
+enum wait_class {
+	WAIT_LOCK_READ,
+	WAIT_LOCK_WRITE,
+	WAIT_LOCK_UNKNOWN,
+	WAIT_VMA,
+	WAIT_FAULT,
+	WAIT_CLASSES
+};
 
 static const struct {
 	const char *lock, *mode;
@@ -35,9 +42,9 @@ struct thread_row {
 	u64 count, contended, total_ns, max_ns;
 };
 struct process {
-	u32 tgid;		/* 0 = not known */
-	struct mm_id mm;	/* where an address space stands for the process */
-	struct task_id main;	/* whose name it bears */
+	u32 tgid;	     /* 0 = not known */
+	struct mm_id mm;     /* where an address space stands for the process */
+	struct task_id main; /* whose name it bears */
 	struct dist *waits[WAIT_CLASSES];
 };
 struct waits {
@@ -46,7 +53,7 @@ struct waits {
 	struct dist *holds[HOLD_MODES][ORIGINS];
 	u64 open[WAIT_CLASSES], loss[WAIT_CLASSES], hold_open[HOLD_MODES], hold_loss[HOLD_MODES];
 	VEC(struct process) processes;
-	struct map process_of_key; /* tgid, or 1 << 32 | mm, or 2 << 32 | task */
+	struct map process_of_key;	  /* tgid, or 1 << 32 | mm, or 2 << 32 | task */
 	VEC(struct thread_row *) threads; /* by task id: WAIT_CLASSES rows or NULL */
 	VEC(u32) process_of_task;	  /* by task id: index + 1, 0 = not looked up */
 	VEC(struct interval) still_open;
@@ -200,9 +207,9 @@ static int waits_close(void *self, struct interval *iv)
 
 	switch (iv->kind) {
 	case IV_LOCK_WAIT:
-		c = iv->mode == MODE_READ  ? WAIT_LOCK_READ :
-		    iv->mode == MODE_WRITE ? WAIT_LOCK_WRITE :
-					     WAIT_LOCK_UNKNOWN;
+		c = iv->mode == MODE_READ    ? WAIT_LOCK_READ
+		    : iv->mode == MODE_WRITE ? WAIT_LOCK_WRITE
+					     : WAIT_LOCK_UNKNOWN;
 		break;
 	case IV_VMA_WAIT:
 		c = WAIT_VMA;
@@ -321,7 +328,9 @@ static int finish_by_origin(struct waits *w, struct result *r)
 
 			if (!w->by_origin[c][o])
 				continue;
-			for (; i && w->by_origin[c][order[i - 1]]->s.sum < w->by_origin[c][o]->s.sum; i--)
+			for (;
+			     i && w->by_origin[c][order[i - 1]]->s.sum < w->by_origin[c][o]->s.sum;
+			     i--)
 				order[i] = order[i - 1];
 			order[i] = o;
 			n++;
@@ -374,7 +383,8 @@ static void dist_merge(struct waits *w, struct dist **into, struct dist **from)
 	w->failed |= (*into)->s.failed;
 }
 
-/* A TGID may be printed for some threads of an address space only, or late: their rows are one process. */
+/* A TGID may be printed for some threads of an address space only, or late: their rows are one
+ * process. */
 static void unite_processes(struct waits *w)
 {
 	for (size_t i = 0; i < w->processes.n; i++) {
@@ -538,11 +548,11 @@ static int finish_open(struct waits *w, struct result *r)
 {
 	for (size_t i = 0; i < w->still_open.n; i++) {
 		const struct interval *iv = &w->still_open.v[i];
-		const char *what = iv->kind == IV_VMA_WAIT   ? "vma write" :
-				   iv->kind == IV_FAULT_WAIT ? "fault" :
-				   iv->mode == MODE_READ     ? "mmap_lock read" :
-				   iv->mode == MODE_WRITE    ? "mmap_lock write" :
-							       "mmap_lock";
+		const char *what = iv->kind == IV_VMA_WAIT     ? "vma write"
+				   : iv->kind == IV_FAULT_WAIT ? "fault"
+				   : iv->mode == MODE_READ     ? "mmap_lock read"
+				   : iv->mode == MODE_WRITE    ? "mmap_lock write"
+							       : "mmap_lock";
 		struct cell *cell = result_row(r, TABLE_OPEN);
 
 		if (!cell)

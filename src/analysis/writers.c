@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * analysis/writers.c: VMA writers by caller, fault waits by reason and outcome, and both by the kind of
- * VMA, as far as the trace tells. Layer: analysis.
+ * analysis/writers.c: VMA writers by caller, fault waits by reason and outcome, and both by the
+ * kind of VMA, as far as the trace tells. Layer: analysis.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ enum outcome { OUTCOME_HELD, OUTCOME_RETRIED, OUTCOME_UNSEEN, OUTCOMES };
 static const char *const outcome_names[OUTCOMES] = { "kept the lock", "retried", "not seen whole" };
 
 /*
- * A text trace names no VMA: an inode tells of a file, inode 0 of anonymous memory (heap, stack and the
- * named kinds among it), and without an inode nothing is known.
+ * A text trace names no VMA: an inode tells of a file, inode 0 of anonymous memory (heap, stack and
+ * the named kinds among it), and without an inode nothing is known.
  */
 enum vma_kind { KIND_FILE, KIND_ANONYMOUS, KIND_UNKNOWN, KINDS };
 static const char *const kind_names[KINDS] = { "file", "anonymous", "unknown" };
@@ -88,6 +88,7 @@ static struct caller_row *caller_row(struct writers *w, u32 caller)
 	struct caller_row *row;
 
 	if (!known && w->callers.n >= MAX_ROWS) {
+		w->ctx->refused++;
 		caller = 0;
 		known = map_get(&w->caller_of, 0);
 	}
@@ -107,6 +108,7 @@ static struct reason_row *reason_row(struct writers *w, u32 reason)
 	struct reason_row *row;
 
 	if (!known && w->reasons.n >= MAX_ROWS) {
+		w->ctx->refused++;
 		reason = 0;
 		known = map_get(&w->reason_of, 0);
 	}
@@ -159,9 +161,9 @@ static int fault_wait_closed(struct writers *w, const struct interval *iv)
 
 static int fault_closed(struct writers *w, const struct interval *iv)
 {
-	enum outcome o = iv->retried	      ? OUTCOME_RETRIED :
-			 interval_is_whole(iv) ? OUTCOME_HELD :
-						 OUTCOME_UNSEEN;
+	enum outcome o = iv->retried		 ? OUTCOME_RETRIED
+			 : interval_is_whole(iv) ? OUTCOME_HELD
+						 : OUTCOME_UNSEEN;
 	struct pending_fault *f = pending_of(w, iv->task);
 
 	if (!f)
@@ -266,7 +268,9 @@ static int reason_cells(struct writers *w, struct result *r, struct reason_row *
 		return -ENOMEM;
 	analysis_cell_string(r, c++, w->ctx, row->reason, "not printed");
 	cell_str(c++, outcome_names[o], strlen(outcome_names[o]));
-	return analysis_fill_distribution(r, c, w->ctx, &row->waits[o], row->contended[o]) ? 0 : -ENOMEM;
+	return analysis_fill_distribution(r, c, w->ctx, &row->waits[o], row->contended[o])
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int finish_kinds(struct writers *w, struct result *r)

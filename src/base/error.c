@@ -30,7 +30,8 @@ void error_prefix(struct error *e, const char *fmt, ...)
 	vsnprintf(context, sizeof(context), fmt, ap);
 	va_end(ap);
 	memcpy(old, e->msg, sizeof(old));
-	snprintf(e->msg, sizeof(e->msg), "%s: %.*s", context, (int)(sizeof(e->msg) - sizeof(context) - 4), old);
+	snprintf(e->msg, sizeof(e->msg), "%s: %.*s", context,
+		 (int)(sizeof(e->msg) - sizeof(context) - 4), old);
 }
 
 void error_clear(struct error *e)

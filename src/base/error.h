@@ -16,7 +16,8 @@ struct error {
 	char msg[1024]; /* one line, no newline at the end */
 };
 
-/* Sets @e (which may be NULL) and returns @code, so that `return error_set(e, -EINVAL, ...)` reads well. */
+/* Sets @e (which may be NULL) and returns @code, so that `return error_set(e, -EINVAL, ...)` reads
+ * well. */
 int error_set(struct error *e, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Puts "context: " in front of the message of @e, if it has one. */
 void error_prefix(struct error *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

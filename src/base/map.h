@@ -15,7 +15,7 @@ struct map_slot {
 struct map {
 	struct map_slot *slots; /* a slot is free when used[i] is 0 */
 	u8 *used;
-	size_t n, mask;		/* mask = capacity - 1; capacity 0 = nothing allocated */
+	size_t n, mask; /* mask = capacity - 1; capacity 0 = nothing allocated */
 };
 
 void map_init(struct map *m);

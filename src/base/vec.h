@@ -21,7 +21,10 @@
 		size_t n;        \
 		size_t capacity; \
 	}
-#define VEC_INIT { NULL, 0, 0 }
+#define VEC_INIT           \
+	{                  \
+		NULL, 0, 0 \
+	}
 
 /* Makes room for one more element; false when out of memory (the old array stays valid). */
 static inline bool vec_grow_raw(void **v, size_t n, size_t *capacity, size_t size)
@@ -42,16 +45,16 @@ static inline bool vec_grow_raw(void **v, size_t n, size_t *capacity, size_t siz
 	return true;
 }
 
-#define vec_push(vec)                                                                           \
-	(vec_grow_raw((void **)&(vec)->v, (vec)->n, &(vec)->capacity, sizeof(*(vec)->v)) ?      \
-		 memset(&(vec)->v[(vec)->n++], 0, sizeof(*(vec)->v)), &(vec)->v[(vec)->n - 1] : \
-		 NULL)
-#define vec_done(vec)                   \
-	do {                            \
-		free((vec)->v);         \
-		(vec)->v = NULL;        \
-		(vec)->n = 0;           \
-		(vec)->capacity = 0;    \
+#define vec_push(vec)                                                                    \
+	(vec_grow_raw((void **)&(vec)->v, (vec)->n, &(vec)->capacity, sizeof(*(vec)->v)) \
+	 ? memset(&(vec)->v[(vec)->n++], 0, sizeof(*(vec)->v)),                          \
+	 &(vec)->v[(vec)->n - 1] : NULL)
+#define vec_done(vec)                \
+	do {                         \
+		free((vec)->v);      \
+		(vec)->v = NULL;     \
+		(vec)->n = 0;        \
+		(vec)->capacity = 0; \
 	} while (0)
 
 #endif

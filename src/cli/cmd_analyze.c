@@ -29,8 +29,10 @@ struct analyze_cli {
 static const struct cli_opt analyze_options[] = {
 	{ "json", 'j', NULL, OPT_FLAG, AT(json), 0, 0, "print the result as JSON (docs/JSON.md)" },
 	{ "only", 0, "SECTION,...", OPT_STRINGS, AT(only), 0, 0,
-	  "only these sections: verdict, trace, contention, waits, faults, writers, mappings, blame, open" },
-	{ "top", 't', "N", OPT_U64, AT(top), 0, 1000000, "rows per table, 0 = all (default 10; JSON: all)" },
+	  "only these sections: verdict, trace, contention, waits, faults, writers, mappings, "
+	  "blame, open" },
+	{ "top", 't', "N", OPT_U64, AT(top), 0, 1000000,
+	  "rows per table, 0 = all (default 10; JSON: all)" },
 	{ "pid", 'p', "PID,...", OPT_U64S, AT(pids), 0, UINT32_MAX,
 	  "count only what threads of these processes (TGID or TID) waited for" },
 	{ "comm", 'c', "NAME,...", OPT_STRINGS, AT(comms), 0, 0,
@@ -45,14 +47,18 @@ static const struct cli_opt analyze_options[] = {
 	{ "inversion-us", 0, "US", OPT_U64, AT(inversion_us), 0, 1000000000,
 	  "Type C score above which an inversion is real (default 1000)" },
 	{ "arch", 0, "ARCH", OPT_STRING, AT(arch), 0, 0,
-	  "machine of the trace, for raw system call numbers: x86_64, i386, arm64 (default: the recording's)" },
-	{ "workload", 0, "NAME", OPT_STRING, AT(workload), 0, 0, "name of the workload for the result" },
+	  "machine of the trace, for raw system call numbers: x86_64, i386, arm64 (default: the "
+	  "recording's)" },
+	{ "workload", 0, "NAME", OPT_STRING, AT(workload), 0, 0,
+	  "name of the workload for the result" },
 	{ "allow-step-back", 0, NULL, OPT_FLAG, AT(allow_step_back), 0, 0,
-	  "read a file whose clock steps back by over 1 s (several captures glued together): count all its "
+	  "read a file whose clock steps back by over 1 s (several captures glued together): count "
+	  "all its "
 	  "events, analyse those in order" },
 	{ "show-skipped", 0, "N", OPT_U64, AT(show_skipped), 0, 10000,
 	  "print the first N lines that were not understood to stderr" },
-	{ "strict", 0, NULL, OPT_FLAG, AT(strict), 0, 0, "exit 3 when anything was lost, skipped or refused" },
+	{ "strict", 0, NULL, OPT_FLAG, AT(strict), 0, 0,
+	  "exit 3 when anything was lost, skipped or refused" },
 };
 
 static const struct analyze_cli analyze_defaults = {
@@ -119,12 +125,14 @@ static int build_opts(const struct verb *v, const struct analyze_cli *cli, struc
 	if (!parse_limit(cli->to, &o->to))
 		return cli_fail(v, EXIT_USAGE, "--to %s: not a number of seconds", cli->to);
 	if (!parse_arch(cli->arch, &o->arch))
-		return cli_fail(v, EXIT_USAGE, "--arch %s: not one of x86_64, i386, arm64", cli->arch);
+		return cli_fail(v, EXIT_USAGE, "--arch %s: not one of x86_64, i386, arm64",
+				cli->arch);
 	for (size_t i = 0; i < cli->only.list.n; i++) {
 		int section = render_section_find(cli->only.list.v[i]);
 
 		if (section < 0)
-			return cli_fail(v, EXIT_USAGE, "--only %s: no such section; see mmscope analyze --help",
+			return cli_fail(v, EXIT_USAGE,
+					"--only %s: no such section; see mmscope analyze --help",
 					cli->only.list.v[i]);
 		ro->sections |= 1u << section;
 	}
@@ -159,7 +167,8 @@ static int run_analyze(const struct verb *v, void *opts, const struct cli_args *
 	int err, code;
 
 	if (args->argc != 1 || args->command)
-		return cli_fail(v, EXIT_USAGE, "give one trace: a file, a directory, or - for stdin");
+		return cli_fail(v, EXIT_USAGE,
+				"give one trace: a file, a directory, or - for stdin");
 	code = build_opts(v, cli, &o, &ro);
 	if (code)
 		return code;
@@ -187,9 +196,12 @@ out:
 const struct verb verb_analyze = {
 	.name = "analyze",
 	.args = "PATH",
-	.doc = "all analyses of a session directory, a trace file, a directory of chunks, or stdin (-)",
-	.details = "Reads ftrace text: trace, trace_pipe, trace-cmd report, the latency format; plain, gzip, zstd or "
-		   "xz. The report says first what was found, then what was not covered, then the tables.",
+	.doc = "all analyses of a session directory, a trace file, a directory of chunks, or stdin "
+	       "(-)",
+	.details = "Reads ftrace text: trace, trace_pipe, trace-cmd report, the latency format; "
+		   "plain, gzip, zstd or "
+		   "xz. The report says first what was found, then what was not covered, then the "
+		   "tables.",
 	.opts = analyze_options,
 	.n_opts = ARRAY_LEN(analyze_options),
 	.opts_size = sizeof(struct analyze_cli),

@@ -17,7 +17,7 @@ static const struct verb *const verbs[] = {
 
 static int show_usage(FILE *out)
 {
-	fputs("mmscope: who maps what, who waits for mmap_lock or a VMA lock, and who made them wait\n\n"
+	fputs("mmscope: who waits for mmap_lock or a VMA lock, how long, and who made them wait\n\n"
 	      "usage: mmscope VERB [options]\n\n",
 	      out);
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)

@@ -91,7 +91,8 @@ static bool in_range(struct parse *p, const struct cli_opt *o, const char *value
 		snprintf(why, sizeof(why), "out of range (%g to %g s)", (double)o->min / 1e9,
 			 (double)o->max / 1e9);
 	else
-		snprintf(why, sizeof(why), "out of range (%" PRIu64 " to %" PRIu64 ")", o->min, o->max);
+		snprintf(why, sizeof(why), "out of range (%" PRIu64 " to %" PRIu64 ")", o->min,
+			 o->max);
 	return bad_value(p, o, value, why);
 }
 
@@ -136,6 +137,9 @@ static bool add_to_list(struct parse *p, const struct cli_opt *o, char *value, v
 {
 	char *save = NULL;
 
+	/* an empty shell variable must not mean "all" */
+	if (!value[strspn(value, ",")])
+		return bad_value(p, o, value, "a list without a value");
 	for (char *part = strtok_r(value, ",", &save); part; part = strtok_r(NULL, ",", &save)) {
 		if (o->kind == OPT_STRINGS) {
 			const char **slot = vec_push(&((struct opt_strings *)to)->list);
@@ -242,8 +246,8 @@ static bool check_known(const struct verb *v, int argc, char **argv)
 		}
 		n_prefix += !strncmp("help", name, len);
 		if (!exact && n_prefix != 1) {
-			cli_fail(v, EXIT_USAGE, "--%.*s: %s option; see mmscope %s --help", (int)len, name,
-				 n_prefix ? "ambiguous" : "unknown", v->name);
+			cli_fail(v, EXIT_USAGE, "--%.*s: %s option; see mmscope %s --help",
+				 (int)len, name, n_prefix ? "ambiguous" : "unknown", v->name);
 			return false;
 		}
 	}
@@ -298,7 +302,8 @@ int cli_run_verb(const struct verb *v, int argc, char **argv)
 		memcpy(opts, v->defaults, v->opts_size);
 	if (!check_known(v, n, argv))
 		goto out;
-	/* argp prints nothing here; an error it finds itself is a missing value or an unknown short option */
+	/* argp prints nothing here; an error it finds itself is a missing value or an unknown short
+	 * option */
 	err = argp_parse(&argp, n, argv, ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_NO_EXIT, NULL, &p);
 	if (p.help) {
 		code = show_help(v, &argp);
@@ -307,7 +312,8 @@ int cli_run_verb(const struct verb *v, int argc, char **argv)
 	if (err) {
 		if (!p.failed)
 			cli_fail(v, EXIT_USAGE,
-				 "%s: no such option, or its value is missing or not wanted; see mmscope %s --help",
+				 "%s: no such option, or its value is missing or not wanted; see "
+				 "mmscope %s --help",
 				 p.culprit ? p.culprit : "options", v->name);
 		goto out;
 	}

@@ -3,8 +3,8 @@
 #include "model/gaps.h"
 
 /*
- * Stand for the trace's first and last event until gaps_finish(). They compare as the earliest and the
- * latest time, so that gaps which are joined before that hide nothing.
+ * Stand for the trace's first and last event until gaps_finish(). They compare as the earliest and
+ * the latest time, so that gaps which are joined before that hide nothing.
  */
 #define OPEN_BEGIN 0
 #define OPEN_END UINT64_MAX
@@ -44,6 +44,7 @@ static void add_gap(struct gaps *g, struct gap_cpu *c, u64 begin_ns, u64 end_ns)
 		end_ns = swap;
 	}
 	if (g->list.n >= GAPS_MAX) {
+		g->joined++;
 		gap = &g->list.v[g->list.n - 1];
 		if (end_ns > gap->end_ns)
 			gap->end_ns = end_ns;
@@ -129,8 +130,8 @@ void gaps_finish(struct gaps *g)
 			continue;
 		c->pending = false;
 		add_gap(g, c, c->pending_begin_ns, OPEN_END);
-		c->gap_ns += g->last_ns -
-			     (c->pending_begin_ns == OPEN_BEGIN ? g->first_ns : c->pending_begin_ns);
+		c->gap_ns += g->last_ns - (c->pending_begin_ns == OPEN_BEGIN ? g->first_ns
+									     : c->pending_begin_ns);
 	}
 	for (size_t i = 0; i < g->list.n; i++) {
 		struct gap *gap = &g->list.v[i];

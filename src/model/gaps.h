@@ -14,7 +14,8 @@
 
 #define GAPS_MAX_CPU 4096
 #define GAPS_ALL_CPUS 0xffff
-/* Past this many gaps, neighbours are joined into one (which overstates the loss, never hides it). */
+/* Past this many gaps, neighbours are joined into one (which overstates the loss, never hides it).
+ */
 #define GAPS_MAX (1u << 20)
 
 struct gap {
@@ -30,6 +31,7 @@ struct gaps {
 	VEC(struct gap) list; /* after gaps_finish(): sorted, not overlapping */
 	VEC(struct gap_cpu) cpus;
 	u64 first_ns, last_ns;
+	u64 joined;		/* gaps past GAPS_MAX */
 	bool any_event, failed; /* failed: out of memory */
 };
 

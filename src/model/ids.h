@@ -9,7 +9,8 @@
 struct task_id {
 	u32 v;
 };
-/* An address space's lifetime: (pointer as printed, epoch). 0 = none: equal to nothing, not even itself. */
+/* An address space's lifetime: (pointer as printed, epoch). 0 = none: equal to nothing, not even
+ * itself. */
 struct mm_id {
 	u32 v;
 };

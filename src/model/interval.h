@@ -10,13 +10,13 @@
 #include "model/origin.h"
 
 enum interval_kind {
-	IV_FAULT,	/* filemap_fault_begin .. _end */
-	IV_FAULT_WAIT,	/* filemap_fault_wait_start .. _wait_end */
-	IV_VMA_WRITE,	/* vma_start_write_begin .. _done */
-	IV_VMA_WAIT,	/* vma_start_write_wait_start .. _wait_end */
-	IV_LOCK_WAIT,	/* mmap_lock, either family */
+	IV_FAULT,      /* filemap_fault_begin .. _end */
+	IV_FAULT_WAIT, /* filemap_fault_wait_start .. _wait_end */
+	IV_VMA_WRITE,  /* vma_start_write_begin .. _done */
+	IV_VMA_WAIT,   /* vma_start_write_wait_start .. _wait_end */
+	IV_LOCK_WAIT,  /* mmap_lock, either family */
 	IV_LOCK_HOLD,
-	IV_RETRY,	/* Type B's window: from a fault's retry until the thread has mmap_lock again */
+	IV_RETRY, /* Type B's window: from a fault's retry until the thread has mmap_lock again */
 	IV_KINDS
 };
 enum interval_flags {
@@ -45,12 +45,12 @@ struct interval {
 	u32 blocker_tid;    /* as a *_blocked event names it, 0 = none */
 	/* IV_FAULT */
 	bool retried;
-	u64 io_wait_ns;	    /* sum of its closed waits without loss */
+	u64 io_wait_ns; /* sum of its closed waits without loss */
 	/* IV_RETRY */
-	bool has_own_wait;	     /* its thread's first read wait of the mm since the retry */
+	bool has_own_wait; /* its thread's first read wait of the mm since the retry */
 	u64 own_place;
-	u64 own_wait_ns;	     /* its length once it is over and whole, else 0 */
-	struct interval *older;	     /* the thread's window before this one that is open too */
+	u64 own_wait_ns;	 /* its length once it is over and whole, else 0 */
+	struct interval *older;	 /* the thread's window before this one that is open too */
 	struct interval *parent; /* a wait's own fault or write, a retry's fault; may be NULL */
 	void *note[INTERVAL_NOTES];
 	struct interval *next_free;

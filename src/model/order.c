@@ -2,8 +2,8 @@
 /*
  * model/order.c: the sorting window (see order.h). Layer: model.
  *
- * Events that arrive in order, nearly all, go through a ring; the few that are older than the ring's
- * newest wait in a heap beside it, so that a hostile trace costs log n an event and not n.
+ * Events that arrive in order, nearly all, go through a ring; the few that are older than the
+ * ring's newest wait in a heap beside it, so that a hostile trace costs log n an event and not n.
  */
 #include "model/order.h"
 
@@ -276,7 +276,8 @@ static struct event *event_at(struct order *o, const struct event_ref *ref)
 	return &o->ring[ref->where & o->mask];
 }
 
-/* Which of the thread's latest events the stack belongs to: the newest of its class, or the newest. */
+/* Which of the thread's latest events the stack belongs to: the newest of its class, or the newest.
+ */
 static void join_stack(struct order *o, const struct event *st)
 {
 	u32 want = st->u.stack.class_name;

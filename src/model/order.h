@@ -19,12 +19,13 @@
 #define ORDER_MAX_EVENTS (1u << 17)
 
 struct order;
-/* Gets the events in order; non-zero stops and is returned by the call that caused it. @place counts up. */
+/* Gets the events in order; non-zero stops and is returned by the call that caused it. @place
+ * counts up. */
 typedef int (*order_sink)(void *ctx, const struct event *ev, u64 place);
 
 struct order_stats {
-	u64 late_events;      /* left out */
-	u64 shortened;	      /* released before their 100 ms were over */
+	u64 late_events;		 /* left out */
+	u64 shortened;			 /* released before their 100 ms were over */
 	u64 stacks_joined, stacks_alone; /* alone: no event in the window that it fits */
 };
 

@@ -120,8 +120,8 @@ bool origin_of_caller(struct origins *o, const struct intern *strings, u32 calle
 	return true;
 }
 
-bool origin_of_stack(struct origins *o, const struct intern *strings, const struct stacks *stacks, u32 stack,
-		     enum origin *ret)
+bool origin_of_stack(struct origins *o, const struct intern *strings, const struct stacks *stacks,
+		     u32 stack, enum origin *ret)
 {
 	u8 *known, uncached = 0;
 

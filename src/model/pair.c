@@ -188,8 +188,10 @@ static struct task *other_task(struct pair *p, u32 tid, u32 comm)
 
 static void sched_switch(struct pair *p)
 {
-	static const u8 left_in[] = { [SCHED_RUNNABLE] = TASK_RUNNABLE, [SCHED_SLEEPING] = TASK_SLEEPING,
-				      [SCHED_BLOCKED] = TASK_BLOCKED, [SCHED_DEAD] = TASK_SLEEPING };
+	static const u8 left_in[] = { [SCHED_RUNNABLE] = TASK_RUNNABLE,
+				      [SCHED_SLEEPING] = TASK_SLEEPING,
+				      [SCHED_BLOCKED] = TASK_BLOCKED,
+				      [SCHED_DEAD] = TASK_SLEEPING };
 	const struct ev_sched *s = &p->ev->u.sched;
 	u64 *known = map_get(&p->tasks->id_of_tid, s->prev_tid);
 	struct task *prev = known && *known ? p->tasks->list.v[*known] : NULL;

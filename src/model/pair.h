@@ -3,9 +3,10 @@
  * model/pair.h: the ONE place that pairs begin and end (DESIGN section 4). Layer: model.
  *
  * Events go in, in order; intervals come out to listeners as they open and close. Which family of
- * events counts is a fact of the whole trace: pair starts from what is known (struct pair_seen), and
- * when a later event proves that wrong it returns PAIR_RESTART: the caller runs the trace again with
- * the better knowledge. In practice that happens in the first milliseconds of a trace, or never.
+ * events counts is a fact of the whole trace: pair starts from what is known (struct pair_seen),
+ * and when a later event proves that wrong it returns PAIR_RESTART: the caller runs the trace again
+ * with the better knowledge. In practice that happens in the first milliseconds of a trace, or
+ * never.
  */
 #ifndef MMSCOPE_MODEL_PAIR_H
 #define MMSCOPE_MODEL_PAIR_H
@@ -47,9 +48,11 @@ static inline bool pair_lock_blocked_counts(const struct pair_seen *s)
 struct pair;
 struct pair_listener {
 	void *ctx;
-	/* An interval whose begin was seen. It stays at its address until its close() has returned. */
+	/* An interval whose begin was seen. It stays at its address until its close() has returned.
+	 */
 	int (*open)(void *ctx, struct interval *iv);
-	/* Its end: normal, forced (IVF_OPEN_END), or of one whose open() never came (IVF_OPEN_BEGIN, IVF_BLOCKED). */
+	/* Its end: normal, forced (IVF_OPEN_END), or of one whose open() never came
+	 * (IVF_OPEN_BEGIN, IVF_BLOCKED). */
 	int (*close)(void *ctx, struct interval *iv);
 	/* A fault asked for a retry, or ended with VM_FAULT_RETRY: fault->retried is set. */
 	int (*retry)(void *ctx, struct interval *fault);
@@ -62,15 +65,16 @@ struct pair_counts {
 	u64 vma_writes;
 	u64 downgrades;
 	u64 failed_tries[2], failed_tries_ns[2]; /* by lock_mode */
-	u64 blocked_cross_checks;  /* *_blocked events beside wait pairs */
+	u64 blocked_cross_checks;		 /* *_blocked events beside wait pairs */
 	u64 refused_intervals;
 	u64 events;
 };
 
 /* @tasks, @gaps and @origins outlive the pair. NULL when out of memory. */
 struct pair *pair_new(struct tasks *tasks, struct gaps *gaps, struct origins *origins,
-		      const struct intern *strings, const struct stacks *stacks, const struct pair_seen *known,
-		      const struct pair_listener *listeners, u32 n_listeners);
+		      const struct intern *strings, const struct stacks *stacks,
+		      const struct pair_seen *known, const struct pair_listener *listeners,
+		      u32 n_listeners);
 void pair_free(struct pair *p);
 /* 0, PAIR_RESTART, a negative errno, or a listener's non-zero. */
 int pair_event(struct pair *p, const struct event *ev, u64 place) MUST_CHECK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * model/pair_fault.c: page cache faults, their waits, their retries and what comes after. Layer: model.
+ * model/pair_fault.c: page cache faults, their waits, their retries and what comes after. Layer:
+ *model.
  *
  *	filemap_fault_begin [filemap_fault_wait_start filemap_fault_wait_end]*
  *	filemap_fault_retry and/or filemap_fault_end

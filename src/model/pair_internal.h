@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* model/pair_internal.h: what pair.c and its parts (pair_fault.c, pair_vma.c, pair_lock.c) share. */
+/* model/pair_internal.h: what pair.c and its parts (pair_fault.c, pair_vma.c, pair_lock.c) share.
+ */
 #ifndef MMSCOPE_MODEL_PAIR_INTERNAL_H
 #define MMSCOPE_MODEL_PAIR_INTERNAL_H
 
@@ -41,8 +42,9 @@ int pair_close_unbegun(struct pair *p, enum interval_kind kind, enum lock_mode m
 enum origin pair_origin(struct pair *p, u32 caller, enum lock_mode mode);
 
 /*
- * The end of a wait prints its mm and vma as well: true when they are not those its begin printed. What
- * the begin did not print comes from the end first, and only then from the wait's fault or write.
+ * The end of a wait prints its mm and vma as well: true when they are not those its begin printed.
+ * What the begin did not print comes from the end first, and only then from the wait's fault or
+ * write.
  */
 bool pair_wait_ends_differ(const struct pair *p, struct interval *wait, u64 end_vma);
 
@@ -51,7 +53,8 @@ int pair_vma_event(struct pair *p) MUST_CHECK;
 int pair_lock_event(struct pair *p) MUST_CHECK;
 /* Closes the task's Type B windows on @mm, or all when @mm is 0. */
 int pair_close_retries(struct pair *p, struct task *task, struct mm_id mm, u8 flags) MUST_CHECK;
-/* A read wait of the thread at hand begins, or ends whole or as a failed try: is it a window's own? */
+/* A read wait of the thread at hand begins, or ends whole or as a failed try: is it a window's own?
+ */
 void pair_retry_wait_begins(struct pair *p, const struct interval *wait);
 void pair_retry_wait_ends(struct pair *p, const struct interval *wait, u64 end_ns, bool failed);
 /* Everything the task has open ends here as open-ended. */

@@ -12,7 +12,8 @@
 
 #include "model/pair_internal.h"
 
-/* The thread's state on the mm at hand, made when new. Threads hold one or two mms (fork) at a time. */
+/* The thread's state on the mm at hand, made when new. Threads hold one or two mms (fork) at a
+ * time. */
 static struct lock_state *lock_state(struct pair *p)
 {
 	struct lock_state *s, *idle = NULL;
@@ -78,7 +79,8 @@ static int wait_over(struct pair *p, struct lock_state *s, enum lock_mode mode)
 	return err;
 }
 
-static int hold_begin(struct pair *p, struct lock_state *s, enum lock_mode mode, enum origin waited_for)
+static int hold_begin(struct pair *p, struct lock_state *s, enum lock_mode mode,
+		      enum origin waited_for)
 {
 	struct interval *iv;
 	enum origin o;
@@ -167,7 +169,8 @@ static int released(struct pair *p, struct lock_state *s, enum lock_mode mode)
 	return pair_close(p, &s->hold, p->now_ns, 0);
 }
 
-/* mmap_lock_write_blocked: the wait [t - wait_ns, t] where no wait pair tells of it; it names no mode. */
+/* mmap_lock_write_blocked: the wait [t - wait_ns, t] where no wait pair tells of it; it names no
+ * mode. */
 static int blocked(struct pair *p)
 {
 	const struct ev_blocked *b = &p->ev->u.blocked;

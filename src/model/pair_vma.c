@@ -2,7 +2,8 @@
 /*
  * model/pair_vma.c: VMA writers and their waits. Layer: model.
  *
- *	vma_start_write_begin [vma_start_write_wait_start vma_start_write_wait_end] vma_start_write_done
+ *	vma_start_write_begin [vma_start_write_wait_start vma_start_write_wait_end]
+ *vma_start_write_done
  */
 #include "model/pair_internal.h"
 
@@ -60,7 +61,8 @@ static int end_write(struct pair *p, u8 flags)
 	return err;
 }
 
-/* A vendor hold_start names no caller: what the holder writes first tells what it holds the lock for. */
+/* A vendor hold_start names no caller: what the holder writes first tells what it holds the lock
+ * for. */
 static void explain_hold(struct pair *p, const struct interval *write)
 {
 	for (struct lock_state *s = p->task->locks; s; s = s->next) {
@@ -129,6 +131,8 @@ static int wait_end(struct pair *p)
 	struct interval *iv = p->task->vma_wait;
 	int err;
 
+	if (!iv && p->task->vma_write)
+		take_fields(p, p->task->vma_write);
 	if (!iv)
 		return pair_close_unbegun(p, IV_VMA_WAIT, MODE_WRITE);
 	if (pair_wait_ends_differ(p, iv, p->ev->u.vma.vma)) {

@@ -203,7 +203,8 @@ enum task_state task_state_at(const struct task *task, u64 time_ns)
 	u32 n = task->n_states < TASK_STATES_KEPT ? task->n_states : TASK_STATES_KEPT;
 
 	for (u32 i = 1; i <= n; i++) {
-		const struct state_change *s = &task->states[(task->n_states - i) % TASK_STATES_KEPT];
+		const struct state_change *s =
+			&task->states[(task->n_states - i) % TASK_STATES_KEPT];
 
 		if (s->from_ns <= time_ns)
 			return s->state;

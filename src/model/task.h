@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * model/task.h: threads and address spaces with their lifetimes, and what is known of each at a time.
- * Layer: model.
+ * model/task.h: threads and address spaces with their lifetimes, and what is known of each at a
+ * time. Layer: model.
  */
 #ifndef MMSCOPE_MODEL_TASK_H
 #define MMSCOPE_MODEL_TASK_H
@@ -56,8 +56,8 @@ struct task {
 
 struct mm {
 	u64 pointer;
-	u32 n_living;		 /* threads that have not exited and whose own address space it is */
-	u32 tgid;		 /* of the process whose address space it is, 0 = not known */
+	u32 n_living; /* threads that have not exited and whose own address space it is */
+	u32 tgid;     /* of the process whose address space it is, 0 = not known */
 	struct task_id dying_by; /* the thread whose exit or exec ends it */
 	u32 dying_tgid;
 	bool dying;
@@ -66,9 +66,9 @@ struct mm {
 struct tasks {
 	VEC(struct task *) list; /* by id; [0] is NULL */
 	struct map id_of_tid;
-	VEC(struct mm) mms;	 /* by id; [0] unused */
+	VEC(struct mm) mms; /* by id; [0] unused */
 	struct map mm_of_pointer;
-	bool failed;		 /* out of memory */
+	bool failed; /* out of memory */
 };
 
 /* The priority a thread has in a pair: known, or known late from the task, or never (task 0). */
@@ -97,8 +97,8 @@ void tasks_mm_leave(struct tasks *t, struct task_id by);
 
 /* A sched_switch at @time_ns shows the thread with @prio. */
 void task_note_prio(struct task *task, u64 time_ns, s32 prio, bool as_prev);
-/* By the last sched_switch at or before @time_ns; late when the first one came later, never when that
- * one is forgotten. */
+/* By the last sched_switch at or before @time_ns; late when the first one came later, never when
+ * that one is forgotten. */
 struct prio_ref task_prio_at(const struct tasks *t, struct task_id id, u64 time_ns);
 /* For a reference that was not known: the first sched_switch that showed the thread as prev. */
 bool task_late_prio(const struct tasks *t, struct prio_ref ref, s32 *ret);

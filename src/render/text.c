@@ -78,12 +78,26 @@ static void put_rules(struct text *t, const struct result_verdict *v)
 	}
 }
 
+static void put_lock_waits(struct text *t, const struct result_verdict *v)
+{
+	if (!v->lock_waits)
+		return;
+	text_put(t, "  mmap_lock:");
+	text_wrap(t, 13, v->lock_waits);
+	text_end_line(t);
+}
+
 static void put_verdict(struct text *t)
 {
 	const struct result_verdict *v = &t->r->verdict;
+	bool first;
 
 	text_gap(t, false);
 	text_heading(t, "VERDICT");
+	/* where types A and B are n/a, as on every stock kernel, this is what the trace tells */
+	first = !t->r->summary.a_pairs.has && !t->r->summary.b_windows.has;
+	if (first)
+		put_lock_waits(t, v);
 	text_wrap(t, 2, v->text ? v->text : "none was made");
 	text_end_line(t);
 	if (v->advice) {
@@ -91,11 +105,8 @@ static void put_verdict(struct text *t)
 		text_wrap(t, 10, v->advice);
 		text_end_line(t);
 	}
-	if (v->lock_waits) {
-		text_put(t, "  mmap_lock:");
-		text_wrap(t, 13, v->lock_waits);
-		text_end_line(t);
-	}
+	if (!first)
+		put_lock_waits(t, v);
 	put_rules(t, v);
 }
 

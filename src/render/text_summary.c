@@ -218,7 +218,7 @@ static void put_c(struct text *t)
 		{ "known later", s->c_late, false },
 	};
 	const struct figure of_b[] = {
-		{ "pairs", s->c_b_windows, false },
+		{ "windows", s->c_b_windows, false },
 		{ "score", s->c_b_score_ns, true },
 		{ "priority unknown", s->c_b_unknown, false },
 		{ "known later", s->c_b_late, false },

@@ -3,42 +3,54 @@
 #include "result/result.h"
 
 /* The distribution columns that every table of durations shares. */
-#define COLS_DISTRIBUTION                                                                           \
-	{ "count", "COUNT", COL_COUNT, false, "intervals seen from begin to end" },                 \
-	{ "contended", "CONT", COL_COUNT, false,                                                    \
-	  "of these, lasting at least --contended-ns and longer than the clock's resolution" },     \
-	{ "total", "TOTAL us", COL_NS, false, "sum of their durations" },                           \
-	{ "mean", "MEAN", COL_NS, false, "total / count" },                                         \
-	{ "p50", "P50", COL_QUANTILE, false, "median, nearest rank" },                                    \
-	{ "p90", "P90", COL_QUANTILE, false, "90th percentile" },                                         \
-	{ "p99", "P99", COL_QUANTILE, false, "99th percentile" },                                         \
-	{ "p99_9", "P99.9", COL_QUANTILE, false, "99.9th percentile, null below 1,000 intervals" },       \
-	{ "max", "MAX", COL_NS, false, "longest" },                                                 \
-	{ "over_1ms", ">1ms", COL_COUNT, false, "longer than 1 ms" },                               \
-	{ "over_10ms", ">10ms", COL_COUNT, false, "longer than 10 ms" },                            \
-	{ "buckets", "log10 buckets", COL_BUCKETS, false,                                           \
-	  "counts in [0,1) [1,10) [10,100) [100,1000) us, [1,10) [10,100) [100,1000) ms, [1 s,inf)" }, \
-	{ "approximate", "APPROX", COL_FLAG, true,                                                  \
-	  "true: the percentiles come from a histogram (relative error at most 1 %), else exact" }
+#define COLS_DISTRIBUTION                                                                          \
+	{ "count", "COUNT", COL_COUNT, false, "intervals seen from begin to end" },                \
+		{ "contended", "CONT", COL_COUNT, false,                                           \
+		  "of these, lasting at least --contended-ns and longer than the clock's "         \
+		  "resolution" },                                                                  \
+		{ "total", "TOTAL us", COL_NS, false, "sum of their durations" },                  \
+		{ "mean", "MEAN", COL_NS, false, "total / count" },                                \
+		{ "p50", "P50", COL_QUANTILE, false, "median, nearest rank" },                     \
+		{ "p90", "P90", COL_QUANTILE, false, "90th percentile" },                          \
+		{ "p99", "P99", COL_QUANTILE, false, "99th percentile" },                          \
+		{ "p99_9", "P99.9", COL_QUANTILE, false,                                           \
+		  "99.9th percentile, null below 1,000 intervals" },                               \
+		{ "max", "MAX", COL_NS, false, "longest" },                                        \
+		{ "over_1ms", ">1ms", COL_COUNT, false, "longer than 1 ms" },                      \
+		{ "over_10ms", ">10ms", COL_COUNT, false, "longer than 10 ms" },                   \
+		{ "buckets", "log10 buckets", COL_BUCKETS, false,                                  \
+		  "counts in [0,1) [1,10) [10,100) [100,1000) us, [1,10) [10,100) [100,1000) ms, " \
+		  "[1 s,inf)" },                                                                   \
+	{                                                                                          \
+		"approximate", "APPROX", COL_FLAG, true,                                           \
+			"true: the percentiles come from a histogram (relative error at most 1 "   \
+			"%), else exact"                                                           \
+	}
 
 static const struct col cols_waits[] = {
-	{ "lock", "LOCK", COL_STR, false, "mmap_lock, vma (a VMA's lock, by its writers) or fault (a page cache fault's wait)" },
+	{ "lock", "LOCK", COL_STR, false,
+	  "mmap_lock, vma (a VMA's lock, by its writers) or fault (a page cache fault's wait)" },
 	{ "mode", "MODE", COL_STR, false, "read or write; a fault's wait is a read" },
 	COLS_DISTRIBUTION,
-	{ "open", "OPEN", COL_COUNT, false, "begun before or ended after the trace: in no other figure" },
-	{ "loss_inside", "LOSS", COL_COUNT, false, "events were lost while they lasted: in no other figure" },
-	{ "failed_tries", "FAILED", COL_COUNT, false, "tries that returned success=false: no waits" },
+	{ "open", "OPEN", COL_COUNT, false,
+	  "begun before or ended after the trace: in no other figure" },
+	{ "loss_inside", "LOSS", COL_COUNT, false,
+	  "events were lost while they lasted: in no other figure" },
+	{ "failed_tries", "FAILED", COL_COUNT, false,
+	  "tries that returned success=false: no waits" },
 	{ "failed_tries_total", "FAILED us", COL_NS, true, "time those tries took" },
 };
 static const struct col cols_waits_by_origin[] = {
 	{ "lock", "LOCK", COL_STR, false, "as in waits" },
 	{ "mode", "MODE", COL_STR, false, "as in waits" },
-	{ "origin", "ORIGIN", COL_STR, false, "what the waiter was doing (docs/GLOSSARY.md: origin)" },
+	{ "origin", "ORIGIN", COL_STR, false,
+	  "what the waiter was doing (docs/GLOSSARY.md: origin)" },
 	COLS_DISTRIBUTION,
 };
 static const struct col cols_waits_by_process[] = {
 	{ "pid", "PID", COL_COUNT, false, "process (TGID), null where the trace does not tell" },
-	{ "comm", "COMM", COL_STR, false, "its main thread's name, else that of its first thread seen" },
+	{ "comm", "COMM", COL_STR, false,
+	  "its main thread's name, else that of its first thread seen" },
 	{ "lock", "LOCK", COL_STR, false, "as in waits" },
 	{ "mode", "MODE", COL_STR, false, "as in waits" },
 	COLS_DISTRIBUTION,
@@ -62,12 +74,14 @@ static const struct col cols_holds[] = {
 	{ "loss_inside", "LOSS", COL_COUNT, false, "as in waits" },
 };
 static const struct col cols_fault_waits[] = {
-	{ "reason", "REASON", COL_STR, false, "as the event printed it: io, read_folio, folio_lock, ..." },
+	{ "reason", "REASON", COL_STR, false,
+	  "as the event printed it: io, read_folio, folio_lock, ..." },
 	{ "outcome", "THE FAULT", COL_STR, false, "kept the lock, retried, or was not seen whole" },
 	COLS_DISTRIBUTION,
 };
 static const struct col cols_vma_writers[] = {
-	{ "caller", "CALLER", COL_STR, false, "function that asked for the VMA's lock, without offset" },
+	{ "caller", "CALLER", COL_STR, false,
+	  "function that asked for the VMA's lock, without offset" },
 	{ "writes", "WRITES", COL_COUNT, false, "VMA writes whose begin was seen" },
 	{ "waits", "WAITS", COL_COUNT, false, "of these, waits seen from begin to end" },
 	{ "total", "TOTAL us", COL_NS, false, "sum of those waits" },
@@ -79,7 +93,8 @@ static const struct col cols_vma_writers[] = {
 };
 static const struct col cols_callers[] = {
 	{ "caller", "CALLER", COL_STR, false, "the VMA writer's caller" },
-	{ "faults", "FAULTS", COL_COUNT, false, "distinct faults of other threads near its writes" },
+	{ "faults", "FAULTS", COL_COUNT, false,
+	  "distinct faults of other threads near its writes" },
 	{ "pairs", "PAIRS", COL_COUNT, false, "pairs of fault and write" },
 };
 static const struct col cols_a_pairs[] = {
@@ -91,21 +106,26 @@ static const struct col cols_a_pairs[] = {
 	{ "doing", "BLOCKER IS", COL_STR, false,
 	  "the fault's wait reason, and what the scheduler says of the thread where it is traced" },
 	{ "pairs", "PAIRS", COL_COUNT, false, "pairs" },
-	{ "overlap", "OVERLAP us", COL_NS, false, "sum of the overlaps of the pairs (several may cover the same time)" },
-	{ "inverted", "INVERTED", COL_COUNT, false, "pairs whose waiter is more important than the blocker" },
+	{ "overlap", "OVERLAP us", COL_NS, false,
+	  "sum of the overlaps of the pairs (several may cover the same time)" },
+	{ "inverted", "INVERTED", COL_COUNT, false,
+	  "pairs whose waiter is more important than the blocker" },
 	{ "unknown", "UNKNOWN", COL_COUNT, false, "pairs with a priority missing" },
 };
 static const struct col cols_b_pairs[] = {
 	{ "waiter_tid", "TID", COL_COUNT, false, "the thread that retries" },
 	{ "waiter_comm", "WAITER", COL_STR, false, "its name" },
-	{ "blocker_tid", "TID", COL_COUNT, false, "the thread that holds or is queued to write mmap_lock" },
+	{ "blocker_tid", "TID", COL_COUNT, false,
+	  "the thread that holds or is queued to write mmap_lock" },
 	{ "blocker_comm", "BLOCKER", COL_STR, false, "its name" },
 	{ "windows", "WINDOWS", COL_COUNT, false, "windows that this thread overlaps" },
 	{ "overlap", "OVERLAP us", COL_NS, false, "sum of the overlaps" },
-	{ "inverted", "INVERTED", COL_COUNT, false, "windows whose thread is more important than the blocker" },
+	{ "inverted", "INVERTED", COL_COUNT, false,
+	  "windows whose thread is more important than the blocker" },
 };
 static const struct col cols_vma_kinds[] = {
-	{ "kind", "KIND", COL_STR, false, "file, or unknown where the trace does not tell (docs/GLOSSARY.md: VMA kind)" },
+	{ "kind", "KIND", COL_STR, false,
+	  "file, or unknown where the trace does not tell (docs/GLOSSARY.md: VMA kind)" },
 	{ "faults", "FAULTS", COL_COUNT, false, "faults whose begin was seen" },
 	{ "fault_waits", "WAITS", COL_COUNT, false, "waits of faults" },
 	{ "fault_wait_total", "WAIT us", COL_NS, false, "their sum" },
@@ -117,17 +137,20 @@ static const struct col cols_blame[] = {
 	{ "waiter_tid", "TID", COL_COUNT, false, "the thread that waits for mmap_lock" },
 	{ "waiter_comm", "WAITER", COL_STR, false, "its name" },
 	{ "mode", "MODE", COL_STR, false, "what it waits for: read or write" },
-	{ "blocker_tid", "TID", COL_COUNT, false, "the thread it waits for; null for wake-up and unknown" },
+	{ "blocker_tid", "TID", COL_COUNT, false,
+	  "the thread it waits for; null for wake-up and unknown" },
 	{ "blocker_comm", "BLOCKER", COL_STR, false, "its name" },
 	{ "because", "BECAUSE", COL_STR, false,
-	  "holds to read, holds to write, queued to write, wake-up (the last holder had let go), unknown" },
+	  "holds to read, holds to write, queued to write, wake-up (the last holder had let go), "
+	  "unknown" },
 	{ "time", "TIME us", COL_NS, false, "share of the waiter's contended wait time" },
 	{ "waits", "WAITS", COL_COUNT, false, "contended waits with such a share" },
 };
 static const struct col cols_blame_by_origin[] = {
 	{ "mode", "MODE", COL_STR, false, "what the waiter waits for" },
 	{ "waiter_origin", "WAITER IN", COL_STR, false, "the waiter's origin" },
-	{ "blocker_origin", "BLOCKER IN", COL_STR, false, "the blocker's origin, or wake-up, unknown" },
+	{ "blocker_origin", "BLOCKER IN", COL_STR, false,
+	  "the blocker's origin, or wake-up, unknown" },
 	{ "because", "BECAUSE", COL_STR, false, "as in blame" },
 	{ "time", "TIME us", COL_NS, false, "share of contended wait time" },
 	{ "waits", "WAITS", COL_COUNT, false, "contended waits with such a share" },
@@ -135,7 +158,8 @@ static const struct col cols_blame_by_origin[] = {
 static const struct col cols_open[] = {
 	{ "tid", "TID", COL_COUNT, false, "thread" },
 	{ "comm", "COMM", COL_STR, false, "its name" },
-	{ "waits_for", "WAITS FOR", COL_STR, false, "mmap_lock read, mmap_lock write, vma write or fault" },
+	{ "waits_for", "WAITS FOR", COL_STR, false,
+	  "mmap_lock read, mmap_lock write, vma write or fault" },
 	{ "origin", "ORIGIN", COL_STR, false, "what it was doing" },
 	{ "since", "SINCE s", COL_TIME, false, "when the wait began" },
 	{ "so_far", "SO FAR us", COL_NS, false, "from there to the end of the trace" },
@@ -148,8 +172,10 @@ static const struct col cols_lost[] = {
 	{ "cpu", "CPU", COL_COUNT, false, "CPU" },
 	{ "marks", "MARKS", COL_COUNT, false, "LOST marks" },
 	{ "events", "EVENTS", COL_COUNT, false, "sum of their numbers" },
-	{ "minimum", "MIN", COL_FLAG, true, "true: a mark had no number, so that events is a minimum" },
-	{ "gap", "GAP us", COL_NS, false, "time between the last event before and the first event after each mark" },
+	{ "minimum", "MIN", COL_FLAG, true,
+	  "true: a mark had no number, so that events is a minimum" },
+	{ "gap", "GAP us", COL_NS, false,
+	  "time between the last event before and the first event after each mark" },
 };
 
 #define N_COLS(cols) cols, ARRAY_LEN(cols)

@@ -10,7 +10,8 @@
 #include "session/prepass.h"
 #include "session/run.h"
 
-/* Each family flag of struct pair_seen and each digit of the clock can ask for another pass once. */
+/* Each family flag of struct pair_seen and each digit of the clock can ask for another pass once.
+ */
 #define MAX_PASSES 24
 #define DETECT_BYTES 65536
 
@@ -28,11 +29,13 @@ static int check_format(struct source_set *set, struct error *e)
 			continue;
 		f = format_detect(b.data, b.len < DETECT_BYTES ? b.len : DETECT_BYTES);
 		if (f != FORMAT_UNKNOWN && !format_is_supported(f))
-			return error_set(e, -ENOTSUP, "%s: this is %s, which mmscope does not read yet",
+			return error_set(e, -ENOTSUP,
+					 "%s: this is %s, which mmscope does not read yet",
 					 source_name(set->streams[i]), format_name(f));
 		if (f == FORMAT_UNKNOWN)
 			return error_set(e, -EINVAL,
-					 "%s: no trace format that mmscope knows; expected ftrace text (trace, "
+					 "%s: no trace format that mmscope knows; expected ftrace "
+					 "text (trace, "
 					 "trace_pipe, trace-cmd report)",
 					 source_name(set->streams[i]));
 	}
@@ -64,17 +67,19 @@ static int run_passes(struct run *run, struct result *r, struct error *e)
 		run_pass_done(run);
 		if (err == RUN_NEEDS_GAPS) {
 			run->gaps_known = true;
-			err = prepass_find_gaps(run->set, run->opts->allow_step_back,
-						&run->gaps, e);
+			err = prepass_find_gaps(run->set, run->opts->allow_step_back, &run->gaps,
+						e);
 			err = err ? err : PAIR_RESTART;
 		}
 	} while (err == PAIR_RESTART && run->passes < MAX_PASSES);
 	if (err == PAIR_RESTART)
-		err = error_set(e, -ELOOP, "the trace's event families keep changing; please report this");
+		err = error_set(e, -ELOOP,
+				"the trace's event families keep changing; please report this");
 	return err;
 }
 
-int session_analyze(const char *path, const struct analyze_opts *opts, struct result *r, struct error *e)
+int session_analyze(const char *path, const struct analyze_opts *opts, struct result *r,
+		    struct error *e)
 {
 	struct run run = { .opts = opts };
 	int err;

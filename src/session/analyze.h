@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session/analyze.h: source -> decode -> model -> analyses -> result, for stored traces. Layer: session. */
+/* session/analyze.h: source -> decode -> model -> analyses -> result, for stored traces. Layer:
+ * session. */
 #ifndef MMSCOPE_SESSION_ANALYZE_H
 #define MMSCOPE_SESSION_ANALYZE_H
 
@@ -17,8 +18,8 @@ struct analyze_opts {
 	struct analysis_opts analysis;
 	struct time_limit from, to;
 	enum syscall_arch arch; /* ARCH_UNKNOWN: the session's machine, where known */
-	bool allow_step_back;	/* several boots in one file: decode all, analyse what is in order */
-	const char *workload;	/* overrides the session's; may be NULL */
+	bool allow_step_back; /* several boots in one file: decode all, analyse what is in order */
+	const char *workload; /* overrides the session's; may be NULL */
 	u32 show_skipped;
 	/* For --show-skipped: called for the first lines that were not understood. */
 	void (*skipped)(void *ctx, const char *why, u64 line_no, const char *line, size_t len);

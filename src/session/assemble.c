@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session/assemble.c: what a pass found, as a result: coverage, notes, tables, verdict. Layer: session. */
+/* session/assemble.c: what a pass found, as a result: coverage, notes, tables, verdict. Layer:
+ * session. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -79,14 +80,14 @@ static void fill_trace(const struct run *run, struct result *r)
 	t->path = copy(r, run->set->path);
 	t->format = "ftrace text";
 	t->clock = copy(r, run->info.clock);
-	t->lock_family = pair_vendor_locks(seen) ? "vendor" :
-			 seen->stock_locks	  ? "stock" :
-			 seen->lock_blocked	  ? "blocked" :
-						    "none";
-	t->vma_family = seen->vma_waits	     ? "pairs" :
-			seen->vma_blocked    ? "blocked" :
-			pair_any_vma(seen)   ? "begin only" :
-					       "none";
+	t->lock_family = pair_vendor_locks(seen) ? "vendor"
+			 : seen->stock_locks	 ? "stock"
+			 : seen->lock_blocked	 ? "blocked"
+						 : "none";
+	t->vma_family = seen->vma_waits	     ? "pairs"
+			: seen->vma_blocked  ? "blocked"
+			: pair_any_vma(seen) ? "begin only"
+					     : "none";
 	t->resolution_ns = run->ctx.resolution_ns;
 	t->begin_ns = run->begin_ns;
 	t->end_ns = run->end_ns;
@@ -95,9 +96,10 @@ static void fill_trace(const struct run *run, struct result *r)
 	t->refused_strings = run->strings.refused;
 	t->refused_stacks = run->stacks.refused;
 	t->refused_intervals = pair_counts(run->pair)->refused_intervals + run->ctx.refused;
+	t->refused_intervals += run->gaps.joined;
 	t->has_sched_switch = seen->sched_switch;
 	t->has_stacks = seen->stacks;
-	t->has_calls = seen->calls || seen->page_faults;
+	t->has_calls = seen->calls;
 }
 
 struct name_count {
@@ -200,29 +202,37 @@ static void note_losses(const struct run *run, struct result *r)
 
 		r->trace.broken_chunks += (u32)n;
 		for (size_t k = 0; k < n; k++)
-			result_note(r, NOTE_LOSS, "%s: %s after %" PRIu64 " good bytes; the rest of it is missing",
+			result_note(r, NOTE_LOSS,
+				    "%s: %s after %" PRIu64
+				    " good bytes; the rest of it is missing",
 				    l[k].path, l[k].why, l[k].offset_bytes);
 	}
 	if (t->lost_marks)
 		result_note(r, NOTE_LOSS,
-			    "%s%" PRIu64 " events were lost (%" PRIu64 " marks): intervals that such a gap touches "
+			    "%s%" PRIu64 " events were lost (%" PRIu64
+			    " marks): intervals that such a gap touches "
 			    "are in no figure; record with a larger buffer",
 			    t->lost_is_minimum ? "at least " : "", t->lost_events, t->lost_marks);
 	if (t->overwritten_events)
 		result_note(r, NOTE_INFO,
-			    "%" PRIu64 " older events had been overwritten before the trace was read",
+			    "%" PRIu64
+			    " older events had been overwritten before the trace was read",
 			    t->overwritten_events);
 	if (t->late_events)
 		result_note(r, NOTE_LOSS,
-			    "%" PRIu64 " events are out of order by more than 100 ms and left out; sort the trace by "
-			    "time", t->late_events);
+			    "%" PRIu64 " events are out of order by more than 100 ms and left out; "
+			    "sort the trace by "
+			    "time",
+			    t->late_events);
 	if (order_stats(run->order)->shortened)
 		result_note(r, NOTE_INFO,
-			    "more than %u events in 100 ms: the sorting window was shorter %" PRIu64 " times",
+			    "more than %u events in 100 ms: the sorting window was shorter %" PRIu64
+			    " times",
 			    ORDER_MAX_EVENTS, order_stats(run->order)->shortened);
 	if (t->refused_strings || t->refused_stacks || t->refused_intervals)
 		result_note(r, NOTE_LOSS,
-			    "past a limit: %" PRIu64 " names, %" PRIu64 " stacks, %" PRIu64 " intervals or pairs left out",
+			    "past a limit: %" PRIu64 " names, %" PRIu64 " stacks, %" PRIu64
+			    " intervals or pairs left out",
 			    t->refused_strings, t->refused_stacks, t->refused_intervals);
 }
 
@@ -241,8 +251,10 @@ static void note_session(const struct run *run, struct result *r)
 		return;
 	if (info->scope)
 		result_note(r, NOTE_INFO,
-			    "only the %s was recorded: lock holders outside it, such as a /proc reader, do not show",
-			    strcmp(info->scope, "command") ? "processes asked for" : "command and its children");
+			    "recorded: only the %s; lock holders outside it, such as a /proc "
+			    "reader, do not show",
+			    strcmp(info->scope, "command") ? "processes asked for"
+							   : "command and its children");
 }
 
 static void note_missing(const struct run *run, struct result *r)
@@ -252,33 +264,41 @@ static void note_missing(const struct run *run, struct result *r)
 
 	if (!r->trace.clock_has_seconds)
 		result_note(r, NOTE_WARNING,
-			    "the trace's clock has no seconds (counter, x86-tsc or uptime): counts only, no durations");
+			    "the trace's clock has no seconds (counter, x86-tsc or uptime): counts "
+			    "only, no durations");
 	if (pair_any_locks(seen) && !seen->sched_switch)
-		result_note(r, NOTE_INFO, "no sched_switch events: priorities are unknown, Type C is n/a");
+		result_note(r, NOTE_INFO,
+			    "no sched_switch events: priorities are unknown, Type C is n/a");
 	if (seen->stock_locks && !seen->faults && !pair_any_vma(seen))
 		result_note(r, NOTE_INFO,
-			    "a stock kernel's text trace has no VMA writer events and no page cache faults with an "
+			    "a stock kernel's text trace has no VMA writer events and no page "
+			    "cache faults with an "
 			    "address: Types A, B, C and callers are n/a, not 0");
 	if (pair_vendor_locks(seen) && seen->stock_locks)
 		result_note(r, NOTE_INFO,
-			    "both mmap_lock families are in the trace: the vendor events count, the stock ones repeat "
+			    "both mmap_lock families are in the trace: the vendor events count, "
+			    "the stock ones repeat "
 			    "them");
 	if (pair_vendor_locks(seen) || seen->lock_blocked)
 		result_note(r, NOTE_INFO,
-			    "vendor mmap_lock events tell of waits that waited only: do not compare their counts with "
+			    "vendor mmap_lock events tell of waits that waited only: do not "
+			    "compare their counts with "
 			    "stock ones");
 	if (r->trace.pid_mismatch)
 		result_note(r, NOTE_WARNING,
-			    "%" PRIu64 " events print a pid= that is not their thread's: the thread of the line counts",
+			    "%" PRIu64 " events print a pid= that is not their thread's: the "
+			    "thread of the line counts",
 			    r->trace.pid_mismatch);
 	for (size_t i = 0; i < run->set->n_streams; i++)
 		raw_unnamed |= feed_stats(run->feed, i)->raw_syscalls_unnamed;
 	if (raw_unnamed)
 		result_note(r, NOTE_INFO,
-			    "raw system calls without a known architecture: give --arch to name them for origins");
+			    "raw system calls without a known architecture: give --arch to name "
+			    "them for origins");
 	if (run->out_of_range)
 		result_note(r, NOTE_INFO,
-			    "%" PRIu64 " events outside --from and --to; waits that cross these limits count as open",
+			    "%" PRIu64 " events outside --from and --to; waits that cross these "
+			    "limits count as open",
 			    run->out_of_range);
 }
 

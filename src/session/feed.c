@@ -74,7 +74,8 @@ static const struct ftrace_text_ops direct_ops = { on_event_direct, on_lost, on_
 static const struct ftrace_text_ops queued_ops = { on_event_queued, on_lost, on_skipped };
 
 struct feed *feed_new(struct source_set *set, const struct ftrace_text_opts *opts,
-		      const struct feed_ops *ops, void *ctx, struct intern *strings, struct stacks *stacks)
+		      const struct feed_ops *ops, void *ctx, struct intern *strings,
+		      struct stacks *stacks)
 {
 	struct feed *f = calloc(1, sizeof(*f));
 
@@ -93,8 +94,8 @@ struct feed *feed_new(struct source_set *set, const struct ftrace_text_opts *opt
 
 		s->feed = f;
 		s->source = set->streams[i];
-		s->decoder = ftrace_text_new(opts, f->direct ? &direct_ops : &queued_ops, s, strings,
-					     stacks);
+		s->decoder = ftrace_text_new(opts, f->direct ? &direct_ops : &queued_ops, s,
+					     strings, stacks);
 		f->n_streams++;
 		if (!s->decoder)
 			goto fail;

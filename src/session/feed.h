@@ -18,8 +18,9 @@ struct feed_ops {
 	void (*progress)(void *ctx, u64 bytes);
 };
 struct feed;
-struct feed *feed_new(struct source_set *set, const struct ftrace_text_opts *opts, const struct feed_ops *ops,
-		      void *ctx, struct intern *strings, struct stacks *stacks);
+struct feed *feed_new(struct source_set *set, const struct ftrace_text_opts *opts,
+		      const struct feed_ops *ops, void *ctx, struct intern *strings,
+		      struct stacks *stacks);
 void feed_free(struct feed *f);
 /* Everything, to the end. 0, a callback's non-zero, or a negative errno with @e set. */
 int feed_run(struct feed *f, struct error *e) MUST_CHECK;

@@ -2,9 +2,9 @@
 /*
  * session/prepass.h: the quick pass that finds where events were lost. Layer: session.
  *
- * A gap can reach back far, so it must be known before the intervals in it are judged. Most traces lost
- * nothing: the first LOST mark that an analysis meets makes it stop, and begin again after this pass,
- * which decodes no more of a record than its CPU and time.
+ * A gap can reach back far, so it must be known before the intervals in it are judged. Most traces
+ * lost nothing: the first LOST mark that an analysis meets makes it stop, and begin again after
+ * this pass, which decodes no more of a record than its CPU and time.
  */
 #ifndef MMSCOPE_SESSION_PREPASS_H
 #define MMSCOPE_SESSION_PREPASS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session/run.c: one pass of the analysis: feed -> order -> pair -> analyses (see run.h). Layer: session. */
+/* session/run.c: one pass of the analysis: feed -> order -> pair -> analyses (see run.h). Layer:
+ * session. */
 #include "session/run.h"
 
 #include <errno.h>
@@ -21,10 +22,24 @@ static int on_ordered(void *ctx, const struct event *ev, u64 place)
 	return pair_event(run->pair, ev, place);
 }
 
-/* Scheduling and process events are kept for what they say of threads: priorities, names, births. */
+/* Scheduling and process events are kept for what they say of threads: priorities, names, births.
+ */
 static bool is_context(const struct event *ev)
 {
-	return ev->kind >= EV_SCHED_SWITCH && ev->kind <= EV_TASK_NEWTASK;
+	switch (ev->kind) {
+	case EV_SCHED_SWITCH:
+	case EV_SCHED_WAKING:
+	case EV_SCHED_WAKEUP:
+	case EV_SCHED_WAKEUP_NEW:
+	case EV_PROC_FORK:
+	case EV_PROC_EXEC:
+	case EV_PROC_EXIT:
+	case EV_TASK_RENAME:
+	case EV_TASK_NEWTASK:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static bool in_range(const struct run *run, const struct event *ev)
@@ -89,17 +104,18 @@ static void on_progress(void *ctx, u64 bytes)
 		run->opts->progress(run->opts->ctx, bytes, run->set->stored_bytes);
 }
 
-static const struct feed_ops feed_ops = { .event = on_event,
-					  .lost = on_lost,
-					  .skipped = on_skipped,
-					  .progress = on_progress };
+static const struct feed_ops feed_ops = {
+	.event = on_event, .lost = on_lost, .skipped = on_skipped, .progress = on_progress
+};
 
 static enum syscall_arch arch_of(const struct run *run)
 {
 	static const struct {
 		const char *machine;
 		enum syscall_arch arch;
-	} machines[] = { { "x86_64", ARCH_X86_64 }, { "aarch64", ARCH_ARM64 }, { "i686", ARCH_I386 } };
+	} machines[] = { { "x86_64", ARCH_X86_64 },
+			 { "aarch64", ARCH_ARM64 },
+			 { "i686", ARCH_I386 } };
 
 	if (run->opts->arch != ARCH_UNKNOWN || !run->info.machine)
 		return run->opts->arch;
@@ -129,7 +145,7 @@ static int pass_init(struct run *run)
 	for (u32 i = 0; i < ANALYSES; i++) {
 		const struct analysis_ops *ops = analysis_ops[i];
 
-		run->analyses[i] = ops->new(&run->ctx);
+		run->analyses[i] = ops->new (&run->ctx);
 		if (!run->analyses[i])
 			return -ENOMEM;
 		run->listeners[i] = (struct pair_listener){ run->analyses[i], ops->open, ops->close,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session/run.h: one pass of the analysis over a source set (analyze.c calls, assemble.c reads). Layer: session. */
+/* session/run.h: one pass of the analysis over a source set (analyze.c calls, assemble.c reads).
+ * Layer: session. */
 #ifndef MMSCOPE_SESSION_RUN_H
 #define MMSCOPE_SESSION_RUN_H
 
@@ -39,8 +40,8 @@ struct run {
 
 #define RUN_NEEDS_GAPS 2 /* beside PAIR_RESTART: a LOST mark, and no prepass yet */
 
-/* One pass from the first byte to the last. 0, PAIR_RESTART or RUN_NEEDS_GAPS (run again), or a negative
- * errno with @e set. */
+/* One pass from the first byte to the last. 0, PAIR_RESTART or RUN_NEEDS_GAPS (run again), or a
+ * negative errno with @e set. */
 int run_pass(struct run *run, struct error *e) MUST_CHECK;
 void run_pass_done(struct run *run);
 /* The result of a pass that ended well. */

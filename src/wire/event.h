@@ -37,31 +37,32 @@ enum event_has {
 	EVH_TGID = 1 << 8,    /* event.tgid was printed as a number */
 	EVH_PRIO = 1 << 9,    /* priorities were printed */
 	EVH_FLAGS = 1 << 10,  /* flags= */
-	EVH_BAD_PID = 1 << 11 /* pid= differs from the header's thread id (some trees print the tgid) */
+	EVH_BAD_PID =
+		1 << 11 /* pid= differs from the header's thread id (some trees print the tgid) */
 };
 
-struct ev_fault {	/* filemap_fault_*, fault_mmap_lock_fallback */
+struct ev_fault { /* filemap_fault_*, fault_mmap_lock_fallback */
 	u64 vma, address, ino, pgoff;
-	u32 dev;	/* major << 20 | minor */
+	u32 dev; /* major << 20 | minor */
 	u32 ret;
-	u32 reason;	/* intern id */
+	u32 reason; /* intern id */
 	u32 pad;
 };
-struct ev_vma {		/* vma_start_write_*, vma_start_read* */
+struct ev_vma { /* vma_start_write_*, vma_start_read* */
 	u64 vma, vm_start, vm_end, flags, ino;
 	u32 dev;
-	u32 caller;	/* intern id of the function name, without +0xoff/0xsize */
+	u32 caller; /* intern id of the function name, without +0xoff/0xsize */
 	u32 reason;
 	u32 had_reader;
 };
-struct ev_blocked {	/* *_blocked: "this thread waited wait_ns for blocker_tid" */
+struct ev_blocked { /* *_blocked: "this thread waited wait_ns for blocker_tid" */
 	u64 wait_ns, vm_start, vm_end;
 	u32 blocker_tid, blocker_tgid, blocker_comm;
 	u32 pad;
 };
-struct ev_lock {	/* mmap_lock_*, both families */
+struct ev_lock { /* mmap_lock_*, both families */
 	u32 write, success;
-	u32 caller;	/* intern id of ip= where a vendor prints it */
+	u32 caller; /* intern id of ip= where a vendor prints it */
 	u32 pad;
 };
 struct ev_sched {
@@ -101,35 +102,36 @@ struct ev_newtask {
 	u32 tid, comm;
 };
 struct ev_call {
-	u64 args[6];	/* as printed; on exit args[0] is the result, two's complement */
-	u32 call;	/* enum as_call */
-	u32 nr;		/* raw number where only that was printed, else ~0 */
+	u64 args[6]; /* as printed; on exit args[0] is the result, two's complement */
+	u32 call;    /* enum as_call */
+	u32 nr;	     /* raw number where only that was printed, else ~0 */
 };
 struct ev_page_fault {
 	u64 address, ip, error_code;
 };
 struct ev_marker {
-	u32 text;	/* intern id; markers beyond the intern limit are 0 */
+	u32 text; /* intern id; markers beyond the intern limit are 0 */
 	u32 pad;
 };
 struct ev_stack {
 	u32 stack;	/* id in the trace's struct stacks */
-	u32 class_name;	/* intern id of <class> when the first frame is trace_event_raw_event_<class>, else 0 */
+	u32 class_name; /* intern id of <class> when the first frame is
+			   trace_event_raw_event_<class>, else 0 */
 };
 
 struct event {
 	u64 time_ns;
-	u64 line;	/* line (text) or record number in its stream, from 1: for messages */
-	u64 mm;		/* as printed: hashed in text, the pointer in raw rings; 0 = none */
-	u16 kind;	/* enum event_kind */
+	u64 line; /* line (text) or record number in its stream, from 1: for messages */
+	u64 mm;	  /* as printed: hashed in text, the pointer in raw rings; 0 = none */
+	u16 kind; /* enum event_kind */
 	u16 cpu;
 	u32 tid;
-	u32 tgid;	/* valid with EVH_TGID */
-	u32 comm;	/* intern id; 0 = unknown ("<...>") */
-	u32 stack;	/* kernel stack id, 0 = none; set when a STACK joins this event */
+	u32 tgid;  /* valid with EVH_TGID */
+	u32 comm;  /* intern id; 0 = unknown ("<...>") */
+	u32 stack; /* kernel stack id, 0 = none; set when a STACK joins this event */
 	u32 user_stack;
-	u32 has;	/* enum event_has bits */
-	u32 name;	/* intern id of the event's name for EV_OTHER, else 0 */
+	u32 has;  /* enum event_has bits */
+	u32 name; /* intern id of the event's name for EV_OTHER, else 0 */
 	union {
 		struct ev_fault fault;
 		struct ev_vma vma;
@@ -150,6 +152,7 @@ struct event {
 };
 
 _Static_assert(sizeof(struct ev_vma) == 56, "struct ev_vma is the largest payload");
-_Static_assert(sizeof(struct event) == 112, "struct event is part of the contract between decoders and model");
+_Static_assert(sizeof(struct event) == 112,
+	       "struct event is part of the contract between decoders and model");
 
 #endif
