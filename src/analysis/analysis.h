@@ -43,6 +43,7 @@ struct analysis_ops {
 	const char *key;
 	void *(*new)(struct analysis_ctx *ctx); /* NULL when out of memory */
 	void (*free)(void *self);
+	u32 kinds; /* as in struct pair_listener */
 	int (*open)(void *self, struct interval *iv);
 	int (*close)(void *self, struct interval *iv);
 	int (*retry)(void *self, struct interval *fault);

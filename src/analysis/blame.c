@@ -429,6 +429,7 @@ static int blame_finish(void *self, struct result *r)
 
 const struct analysis_ops analysis_blame = {
 	.key = "blame",
+	.kinds = 1u << IV_LOCK_WAIT | 1u << IV_LOCK_HOLD,
 	.new = blame_new,
 	.free = blame_free,
 	.open = blame_open,

@@ -291,6 +291,7 @@ static int callers_finish(void *self, struct result *r)
 
 const struct analysis_ops analysis_callers = {
 	.key = "callers",
+	.kinds = 1u << IV_FAULT | 1u << IV_VMA_WRITE,
 	.new = callers_new,
 	.free = callers_free,
 	.open = callers_open,

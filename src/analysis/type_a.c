@@ -696,6 +696,7 @@ static void type_a_free(void *self)
 
 const struct analysis_ops analysis_type_a = {
 	.key = "type_a",
+	.kinds = 1u << IV_FAULT | 1u << IV_FAULT_WAIT | 1u << IV_VMA_WRITE | 1u << IV_VMA_WAIT,
 	.new = type_a_new,
 	.free = type_a_free,
 	.open = type_a_open,

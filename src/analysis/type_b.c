@@ -294,6 +294,7 @@ static int type_b_finish(void *self, struct result *r)
 
 const struct analysis_ops analysis_type_b = {
 	.key = "type_b",
+	.kinds = 1u << IV_RETRY | 1u << IV_LOCK_WAIT | 1u << IV_LOCK_HOLD,
 	.new = type_b_new,
 	.free = type_b_free,
 	.open = type_b_open,

@@ -113,6 +113,7 @@ static void dist_add(struct waits *w, struct dist **d, u64 ns, bool contended)
 		series_init(&(*d)->s);
 	}
 	series_add(&(*d)->s, ns);
+	w->failed |= (*d)->s.failed;
 	(*d)->contended += contended;
 }
 
@@ -236,7 +237,7 @@ static int waits_close(void *self, struct interval *iv)
 	return wait_closed(w, iv, c) || w->failed ? -ENOMEM : 0;
 }
 
-static struct dist merge_all(struct dist *const *dists, u32 n)
+static struct dist merge_all(struct waits *w, struct dist *const *dists, u32 n)
 {
 	struct dist all = { .contended = 0 };
 
@@ -247,6 +248,7 @@ static struct dist merge_all(struct dist *const *dists, u32 n)
 			all.contended += dists[i]->contended;
 		}
 	}
+	w->failed |= all.s.failed;
 	return all;
 }
 
@@ -289,7 +291,7 @@ static int finish_by_lock(struct waits *w, struct result *r)
 
 		if (!class_covered(w, c) && !w->open[c] && !w->loss[c])
 			continue;
-		all = merge_all(w->by_origin[c], ORIGINS);
+		all = merge_all(w, w->by_origin[c], ORIGINS);
 		cell = result_row(r, TABLE_WAITS);
 		if (!cell) {
 			series_done(&all.s);
@@ -314,6 +316,7 @@ static int finish_by_lock(struct waits *w, struct result *r)
 		series_done(&all.s);
 	}
 	r->summary.lock_wait = spread(&locks);
+	w->failed |= locks.failed;
 	series_done(&locks);
 	return 0;
 }
@@ -530,7 +533,7 @@ static int finish_holds(struct waits *w, struct result *r)
 
 		if (m == MODE_UNKNOWN && !w->hold_open[m] && !w->hold_loss[m] && !w->holds[m][0])
 			continue;
-		all = merge_all(w->holds[m], ORIGINS);
+		all = merge_all(w, w->holds[m], ORIGINS);
 		err = hold_row(w, r, m, "all", &all);
 		series_merge(&both, &all.s);
 		series_done(&all.s);
@@ -540,6 +543,7 @@ static int finish_holds(struct waits *w, struct result *r)
 		}
 	}
 	r->summary.lock_hold = spread(&both);
+	w->failed |= both.failed;
 	series_done(&both);
 	return err;
 }
@@ -597,11 +601,14 @@ static int waits_finish(void *self, struct result *r)
 		err = finish_holds(w, r);
 	if (!err)
 		err = finish_open(w, r);
+	if (!err && w->failed)
+		err = -ENOMEM;
 	return err;
 }
 
 const struct analysis_ops analysis_waits = {
 	.key = "waits",
+	.kinds = 1u << IV_LOCK_WAIT | 1u << IV_LOCK_HOLD | 1u << IV_VMA_WAIT | 1u << IV_FAULT_WAIT,
 	.new = waits_new,
 	.free = waits_free,
 	.close = waits_close,

@@ -176,6 +176,8 @@ static int fault_closed(struct writers *w, const struct interval *iv)
 		if (!row)
 			return -ENOMEM;
 		series_add(&row->waits[o], f->waits.v[i].wait_ns);
+		if (row->waits[o].failed)
+			return -ENOMEM;
 		row->contended[o] += analysis_is_contended(w->ctx, f->waits.v[i].wait_ns);
 	}
 	f->waits.n = 0;
@@ -196,6 +198,8 @@ static int write_closed(struct writers *w, const struct interval *iv)
 		}
 	} else if (interval_is_whole(iv)) {
 		series_add(&row->waits, iv->end_ns - iv->begin_ns);
+		if (row->waits.failed)
+			return -ENOMEM;
 		kind->write_waits++;
 		kind->write_wait_ns += iv->end_ns - iv->begin_ns;
 	}
@@ -338,6 +342,7 @@ static int writers_finish(void *self, struct result *r)
 
 const struct analysis_ops analysis_writers = {
 	.key = "writers",
+	.kinds = 1u << IV_FAULT | 1u << IV_FAULT_WAIT | 1u << IV_VMA_WRITE | 1u << IV_VMA_WAIT,
 	.new = writers_new,
 	.free = writers_free,
 	.close = writers_close,

@@ -19,6 +19,7 @@ void arena_init(struct arena *a)
 {
 	a->head = NULL;
 	a->used_bytes = 0;
+	a->failed = false;
 }
 
 void arena_done(struct arena *a)
@@ -45,8 +46,10 @@ void *arena_alloc(struct arena *a, size_t size_bytes)
 		size_t block = size > ARENA_BLOCK_BYTES ? size : ARENA_BLOCK_BYTES;
 
 		b = calloc(1, sizeof(*b) + block);
-		if (!b)
+		if (!b) {
+			a->failed = true;
 			return NULL;
+		}
 		b->size = block;
 		b->next = a->head;
 		a->head = b;

@@ -9,6 +9,7 @@ struct arena_block;
 struct arena {
 	struct arena_block *head;
 	size_t used_bytes;
+	bool failed; /* an allocation failed: what points into the arena may miss something */
 };
 
 void arena_init(struct arena *a);

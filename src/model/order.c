@@ -10,9 +10,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/map.h"
 
+#define HUGE_PAGE_BYTES (2u << 20)
 #define RECENT 4 /* how many of a thread's latest events a stack record may belong to */
 
 struct heap_entry {
@@ -33,8 +35,7 @@ struct order_task {
 struct order {
 	order_sink sink;
 	void *ctx;
-	struct event *ring;
-	u64 *ring_seq;
+	struct event *ring;   /* an event's ->line is replaced by its arrival number */
 	u64 head, tail, mask; /* positions; ring[pos & mask] */
 	struct event *side;
 	u64 *side_seq; /* 0 = free */
@@ -80,7 +81,6 @@ void order_free(struct order *o)
 	if (!o)
 		return;
 	free(o->ring);
-	free(o->ring_seq);
 	free(o->side);
 	free(o->side_seq);
 	free(o->side_free);
@@ -135,25 +135,33 @@ static void heap_pop(struct order *o)
 	o->heap[i] = last;
 }
 
+/*
+ * The ring is walked from end to end again and again: huge pages, where the system gives them on
+ * request, spare most of its page faults and TLB misses.
+ */
+static struct event *ring_alloc(size_t size_bytes)
+{
+	void *p;
+
+	if (size_bytes < HUGE_PAGE_BYTES)
+		return malloc(size_bytes);
+	if (posix_memalign(&p, HUGE_PAGE_BYTES, size_bytes))
+		return NULL;
+	madvise(p, size_bytes, MADV_HUGEPAGE);
+	return p;
+}
+
 static bool ring_grow(struct order *o)
 {
 	u64 capacity = o->ring ? (o->mask + 1) * 2 : 1024;
-	struct event *ring = malloc(capacity * sizeof(*ring));
-	u64 *seq = malloc(capacity * sizeof(*seq));
+	struct event *ring = ring_alloc(capacity * sizeof(*ring));
 
-	if (!ring || !seq) {
-		free(ring);
-		free(seq);
+	if (!ring)
 		return false;
-	}
-	for (u64 p = o->head; p < o->tail; p++) {
+	for (u64 p = o->head; p < o->tail; p++)
 		ring[p & (capacity - 1)] = o->ring[p & o->mask];
-		seq[p & (capacity - 1)] = o->ring_seq[p & o->mask];
-	}
 	free(o->ring);
-	free(o->ring_seq);
 	o->ring = ring;
-	o->ring_seq = seq;
 	o->mask = capacity - 1;
 	return true;
 }
@@ -197,7 +205,7 @@ static int release_one(struct order *o)
 
 	if (!aside && o->n_heap) {
 		const struct event *first = &o->ring[o->head & o->mask];
-		struct heap_entry ring_head = { first->time_ns, o->ring_seq[o->head & o->mask], 0 };
+		struct heap_entry ring_head = { first->time_ns, first->line, 0 };
 
 		aside = heap_less(&o->heap[0], &ring_head);
 	}
@@ -262,7 +270,7 @@ static void start_remembering(struct order *o)
 	o->has_stacks = true;
 	for (u64 p = o->head; p < o->tail; p++)
 		remember(o, o->ring[p & o->mask].tid,
-			 (struct event_ref){ o->ring_seq[p & o->mask], p, false });
+			 (struct event_ref){ o->ring[p & o->mask].line, p, false });
 }
 
 static struct event *event_at(struct order *o, const struct event_ref *ref)
@@ -271,7 +279,7 @@ static struct event *event_at(struct order *o, const struct event_ref *ref)
 		return NULL;
 	if (ref->aside)
 		return o->side_seq[ref->where] == ref->seq ? &o->side[ref->where] : NULL;
-	if (ref->where < o->head || o->ring_seq[ref->where & o->mask] != ref->seq)
+	if (ref->where < o->head || o->ring[ref->where & o->mask].line != ref->seq)
 		return NULL;
 	return &o->ring[ref->where & o->mask];
 }
@@ -365,7 +373,7 @@ int order_push(struct order *o, const struct event *ev)
 	if ((!o->ring || o->tail - o->head > o->mask) && !ring_grow(o))
 		return -ENOMEM;
 	o->ring[o->tail & o->mask] = *ev;
-	o->ring_seq[o->tail & o->mask] = ++o->seq;
+	o->ring[o->tail & o->mask].line = ++o->seq;
 	if (o->has_stacks)
 		remember(o, ev->tid, (struct event_ref){ o->seq, o->tail, false });
 	o->tail++;

@@ -11,12 +11,27 @@
 
 #define CLONE_THREAD 0x10000
 
+static void add_listener(struct pair *p, u32 i)
+{
+	const struct pair_listener *l = &p->listeners[i];
+
+	for (u32 kind = 0; kind < IV_KINDS; kind++) {
+		if (l->kinds && !(l->kinds & 1u << kind))
+			continue;
+		if (l->open)
+			p->openers[kind][p->n_openers[kind]++] = (u8)i;
+		if (l->close)
+			p->closers[kind][p->n_closers[kind]++] = (u8)i;
+	}
+	p->any_advance |= l->advance != NULL;
+}
+
 struct pair *pair_new(struct tasks *tasks, struct gaps *gaps, struct origins *origins,
 		      const struct intern *strings, const struct stacks *stacks,
 		      const struct pair_seen *known, const struct pair_listener *listeners,
 		      u32 n_listeners)
 {
-	struct pair *p = calloc(1, sizeof(*p));
+	struct pair *p = n_listeners <= PAIR_MAX_LISTENERS ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p)
 		return NULL;
@@ -29,6 +44,8 @@ struct pair *pair_new(struct tasks *tasks, struct gaps *gaps, struct origins *or
 	p->seen = *known;
 	p->listeners = listeners;
 	p->n_listeners = n_listeners;
+	for (u32 i = 0; i < n_listeners; i++)
+		add_listener(p, i);
 	return p;
 }
 
@@ -98,9 +115,10 @@ int pair_tell_open(struct pair *p, struct interval *iv)
 {
 	int err = 0;
 
-	for (u32 i = 0; i < p->n_listeners && !err; i++) {
-		if (p->listeners[i].open)
-			err = p->listeners[i].open(p->listeners[i].ctx, iv);
+	for (u32 i = 0; i < p->n_openers[iv->kind] && !err; i++) {
+		const struct pair_listener *l = &p->listeners[p->openers[iv->kind][i]];
+
+		err = l->open(l->ctx, iv);
 	}
 	return err;
 }
@@ -117,9 +135,13 @@ int pair_close(struct pair *p, struct interval **slot, u64 end_ns, u8 flags)
 	iv->flags |= flags;
 	if (gaps_touch(p->gaps, iv->begin_ns, iv->end_ns))
 		iv->flags |= IVF_LOSS;
-	for (u32 i = 0; i < p->n_listeners && !err; i++) {
-		if (p->listeners[i].close)
-			err = p->listeners[i].close(p->listeners[i].ctx, iv);
+	/* every listener is told, also after a failure: each gives back what it keeps of the
+	 * interval */
+	for (u32 i = 0; i < p->n_closers[iv->kind]; i++) {
+		const struct pair_listener *l = &p->listeners[p->closers[iv->kind][i]];
+		int failed = l->close(l->ctx, iv);
+
+		err = err ? err : failed;
 	}
 	iv->next_free = p->free_intervals;
 	p->free_intervals = iv;
@@ -158,20 +180,24 @@ enum origin pair_origin(struct pair *p, u32 caller, enum lock_mode mode)
 	return ORIGIN_OTHER;
 }
 
+/* Goes on after a failure, as pair_close() does, and returns the first one. */
 int pair_close_task(struct pair *p, struct task *task, u64 end_ns, u8 flags)
 {
 	struct interval **slots[] = { &task->fault_wait, &task->fault, &task->vma_wait,
 				      &task->vma_write };
-	int err;
+	int err, failed;
 
 	flags |= IVF_OPEN_END;
 	err = pair_close_retries(p, task, (struct mm_id){ 0 }, flags);
-	for (u32 i = 0; i < ARRAY_LEN(slots) && !err; i++)
-		err = pair_close(p, slots[i], end_ns, flags);
-	for (struct lock_state *s = task->locks; s && !err; s = s->next) {
-		err = pair_close(p, &s->wait, end_ns, flags);
-		if (!err)
-			err = pair_close(p, &s->hold, end_ns, flags);
+	for (u32 i = 0; i < ARRAY_LEN(slots); i++) {
+		failed = pair_close(p, slots[i], end_ns, flags);
+		err = err ? err : failed;
+	}
+	for (struct lock_state *s = task->locks; s; s = s->next) {
+		failed = pair_close(p, &s->wait, end_ns, flags);
+		err = err ? err : failed;
+		failed = pair_close(p, &s->hold, end_ns, flags);
+		err = err ? err : failed;
 	}
 	return err;
 }
@@ -206,8 +232,9 @@ static void sched_switch(struct pair *p)
 	if (s->prev_comm)
 		prev->comm = s->prev_comm;
 	if (p->ev->has & EVH_PRIO) {
-		task_note_prio(prev, p->now_ns, s->prev_prio, true);
-		task_note_prio(next, p->now_ns, s->next_prio, false);
+		if (!task_note_prio(prev, p->now_ns, s->prev_prio, true) ||
+		    !task_note_prio(next, p->now_ns, s->next_prio, false))
+			p->tasks->failed = true;
 	}
 	task_note_state(prev, p->now_ns, left_in[s->prev_state & 3]);
 	task_note_state(next, p->now_ns, TASK_RUNNING);
@@ -264,15 +291,14 @@ static int process_event(struct pair *p)
 			task->tgid = task->tid;
 		return err;
 	case EV_PROC_EXEC:
-		tasks_mm_leave(p->tasks, p->task_id);
+		tasks_mm_leave(p->tasks, p->task_id, true);
 		return 0;
 	case EV_PROC_EXIT:
 		/* an exit is one of the proper ends of Type B's window */
 		err = pair_close_retries(p, p->task, (struct mm_id){ 0 }, 0);
 		if (!err)
 			err = pair_close_task(p, p->task, p->now_ns, 0);
-		if (ev->u.exit.group_dead)
-			tasks_mm_leave(p->tasks, p->task_id);
+		tasks_mm_leave(p->tasks, p->task_id, ev->u.exit.group_dead != 0);
 		p->task->exited = true;
 		p->task->call = CALL_NONE;
 		p->task->page_fault = false;
@@ -369,7 +395,7 @@ int pair_event(struct pair *p, const struct event *ev, u64 place)
 	p->place = place;
 	if (ev->time_ns > p->now_ns) {
 		p->now_ns = ev->time_ns;
-		for (u32 i = 0; i < p->n_listeners && !err; i++) {
+		for (u32 i = 0; p->any_advance && i < p->n_listeners && !err; i++) {
 			if (p->listeners[i].advance)
 				err = p->listeners[i].advance(p->listeners[i].ctx, p->now_ns);
 		}
@@ -403,7 +429,10 @@ int pair_finish(struct pair *p, u64 end_ns)
 	int err = 0;
 
 	p->now_ns = end_ns;
-	for (size_t i = 1; i < p->tasks->list.n && !err; i++)
-		err = pair_close_task(p, p->tasks->list.v[i], end_ns, IVF_AT_END);
+	for (size_t i = 1; i < p->tasks->list.n; i++) {
+		int failed = pair_close_task(p, p->tasks->list.v[i], end_ns, IVF_AT_END);
+
+		err = err ? err : failed;
+	}
 	return err;
 }

@@ -48,6 +48,7 @@ static inline bool pair_lock_blocked_counts(const struct pair_seen *s)
 struct pair;
 struct pair_listener {
 	void *ctx;
+	u32 kinds; /* bit 1 << enum interval_kind for each kind it wants to hear of; 0 = all */
 	/* An interval whose begin was seen. It stays at its address until its close() has returned.
 	 */
 	int (*open)(void *ctx, struct interval *iv);

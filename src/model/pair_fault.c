@@ -190,14 +190,16 @@ int pair_close_retries(struct pair *p, struct task *task, struct mm_id mm, u8 fl
 	struct interval **slot = &task->retry;
 	int err = 0;
 
-	while (*slot && !err) {
+	while (*slot) {
 		struct interval *w = *slot, *older = w->older;
+		int failed;
 
 		if (mm.v && !mm_same(w->mm, mm)) {
 			slot = &w->older;
 			continue;
 		}
-		err = pair_close(p, slot, p->now_ns, flags);
+		failed = pair_close(p, slot, p->now_ns, flags);
+		err = err ? err : failed;
 		*slot = older;
 	}
 	return err;

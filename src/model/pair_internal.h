@@ -7,6 +7,8 @@
 #include "base/arena.h"
 #include "model/pair.h"
 
+#define PAIR_MAX_LISTENERS 16
+
 struct pair {
 	struct tasks *tasks;
 	struct gaps *gaps;
@@ -16,6 +18,10 @@ struct pair {
 	struct pair_seen seen;
 	const struct pair_listener *listeners;
 	u32 n_listeners;
+	/* who wants to hear of an interval of each kind, as indices of listeners[] */
+	u8 openers[IV_KINDS][PAIR_MAX_LISTENERS], n_openers[IV_KINDS];
+	u8 closers[IV_KINDS][PAIR_MAX_LISTENERS], n_closers[IV_KINDS];
+	bool any_advance;
 	struct pair_counts counts;
 	struct arena arena; /* of intervals, reused through free_intervals */
 	struct interval *free_intervals;

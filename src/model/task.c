@@ -53,16 +53,22 @@ struct task_id tasks_new(struct tasks *t, u32 tid)
 	id = (u32)(t->list.n - 1);
 	*slot = task;
 	task->tid = tid;
+	t->cache[tid % TASKS_CACHED] = (struct task_cached){ tid, id };
 	return (struct task_id){ id };
 }
 
 struct task_id tasks_find(struct tasks *t, u32 tid)
 {
-	u64 *id = map_get(&t->id_of_tid, tid);
+	struct task_cached *c = &t->cache[tid % TASKS_CACHED];
+	u64 *id;
 
-	if (id && !t->list.v[*id]->dead)
-		return (struct task_id){ (u32)*id };
-	return tasks_new(t, tid);
+	if (likely(c->id && c->tid == tid && !t->list.v[c->id]->dead))
+		return (struct task_id){ c->id };
+	id = map_get(&t->id_of_tid, tid);
+	if (!id || t->list.v[*id]->dead)
+		return tasks_new(t, tid);
+	*c = (struct task_cached){ tid, (u32)*id };
+	return (struct task_id){ c->id };
 }
 
 static struct mm_id mm_new(struct tasks *t, u64 pointer)
@@ -89,24 +95,31 @@ static bool is_locking(const struct task *task, struct mm_id mm)
 
 struct mm_id tasks_mm(struct tasks *t, u64 pointer, struct task_id by)
 {
+	struct task *task = tasks_get(t, by);
+	struct mm_id id;
 	u64 *known;
 	struct mm *mm;
 
 	if (!pointer)
 		return (struct mm_id){ 0 };
+	/* a dying mm's pointer may come to mean another one */
+	if (task->mm_pointer == pointer && !t->mms.v[task->mm_id].dying)
+		return (struct mm_id){ task->mm_id };
 	known = map_get(&t->mm_of_pointer, pointer);
-	if (!known)
-		return mm_new(t, pointer);
-	mm = &t->mms.v[*known];
+	id = known ? (struct mm_id){ (u32)*known } : mm_new(t, pointer);
+	if (!id.v)
+		return id;
+	mm = &t->mms.v[id.v];
 	/*
 	 * Since 6.16 (exit: move sched_process_exit earlier) the exiting thread still takes
 	 * mmap_lock of its dying mm after the event; anybody else sees a reused pointer.
 	 */
 	if (mm->dying && mm->dying_by.v != by.v &&
-	    (!mm->dying_tgid || mm->dying_tgid != tasks_get(t, by)->tgid) &&
-	    !is_locking(tasks_get(t, by), (struct mm_id){ (u32)*known }))
-		return mm_new(t, pointer);
-	return (struct mm_id){ (u32)*known };
+	    (!mm->dying_tgid || mm->dying_tgid != task->tgid) && !is_locking(task, id))
+		id = mm_new(t, pointer);
+	task->mm_pointer = id.v ? pointer : 0;
+	task->mm_id = id.v;
+	return id;
 }
 
 void tasks_mm_enter(struct tasks *t, struct task_id by, struct mm_id mm)
@@ -119,7 +132,7 @@ void tasks_mm_enter(struct tasks *t, struct task_id by, struct mm_id mm)
 	t->mms.v[mm.v].n_living++;
 }
 
-void tasks_mm_leave(struct tasks *t, struct task_id by)
+void tasks_mm_leave(struct tasks *t, struct task_id by, bool may_end)
 {
 	struct task *task = tasks_get(t, by);
 	struct mm *mm = &t->mms.v[task->home_mm.v];
@@ -127,7 +140,7 @@ void tasks_mm_leave(struct tasks *t, struct task_id by)
 	if (!task->home_mm.v)
 		return;
 	task->home_mm.v = 0;
-	if (--mm->n_living)
+	if (--mm->n_living || !may_end)
 		return;
 	mm->dying = true;
 	mm->dying_by = by;
@@ -144,7 +157,7 @@ static void prios_forget(struct task *task)
 	task->prios_forgotten = true;
 }
 
-void task_note_prio(struct task *task, u64 time_ns, s32 prio, bool as_prev)
+bool task_note_prio(struct task *task, u64 time_ns, s32 prio, bool as_prev)
 {
 	struct prio_change *c;
 
@@ -153,14 +166,15 @@ void task_note_prio(struct task *task, u64 time_ns, s32 prio, bool as_prev)
 		task->late_prio = prio;
 	}
 	if (task->prios.n && task->prios.v[task->prios.n - 1].prio == prio)
-		return;
+		return true;
 	if (task->prios.n >= TASK_PRIOS_KEPT)
 		prios_forget(task);
 	c = vec_push(&task->prios);
-	if (c) {
-		c->from_ns = time_ns;
-		c->prio = prio;
-	}
+	if (!c)
+		return false;
+	c->from_ns = time_ns;
+	c->prio = prio;
+	return true;
 }
 
 struct prio_ref task_prio_at(const struct tasks *t, struct task_id id, u64 time_ns)

@@ -49,6 +49,8 @@ struct task {
 	u8 call;	 /* enum as_call, CALL_NONE = in none that is traced */
 	bool page_fault; /* its last event but for locks and scheduling is a page fault */
 	struct mm_id home_mm;
+	u64 mm_pointer; /* of the mm asked for last, */
+	u32 mm_id;	/* and its id; 0 = none */
 	/* open intervals */
 	struct interval *fault, *fault_wait, *vma_write, *vma_wait, *retry;
 	struct lock_state *locks;
@@ -63,7 +65,13 @@ struct mm {
 	bool dying;
 };
 
+/* A direct-mapped cache in front of id_of_tid: nearly every event asks for one of a few threads. */
+#define TASKS_CACHED 1024
+struct task_cached {
+	u32 tid, id; /* id 0 = empty */
+};
 struct tasks {
+	struct task_cached cache[TASKS_CACHED];
 	VEC(struct task *) list; /* by id; [0] is NULL */
 	struct map id_of_tid;
 	VEC(struct mm) mms; /* by id; [0] unused */
@@ -92,11 +100,14 @@ struct task_id tasks_new(struct tasks *t, u32 tid);
 struct mm_id tasks_mm(struct tasks *t, u64 pointer, struct task_id by);
 /* The first address space a thread locks or faults in is its own. */
 void tasks_mm_enter(struct tasks *t, struct task_id by, struct mm_id mm);
-/* An exit or exec of @by ends its address space unless another living thread still has it. */
-void tasks_mm_leave(struct tasks *t, struct task_id by);
+/*
+ * An exit or exec of @by ends its address space unless another living thread still has it. Without
+ * @may_end one is known to be left, though none may have been seen.
+ */
+void tasks_mm_leave(struct tasks *t, struct task_id by, bool may_end);
 
-/* A sched_switch at @time_ns shows the thread with @prio. */
-void task_note_prio(struct task *task, u64 time_ns, s32 prio, bool as_prev);
+/* A sched_switch at @time_ns shows the thread with @prio. False when out of memory. */
+bool task_note_prio(struct task *task, u64 time_ns, s32 prio, bool as_prev);
 /* By the last sched_switch at or before @time_ns; late when the first one came later, never when
  * that one is forgotten. */
 struct prio_ref task_prio_at(const struct tasks *t, struct task_id id, u64 time_ns);

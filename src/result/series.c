@@ -142,7 +142,11 @@ static void series_keep(struct series *s, u64 n_values, u64 value)
 	if (!s->bins) {
 		if (n_values < SERIES_EXACT_MAX && series_append(s, n_values, value))
 			return;
-		/* full, or no memory for the exact form: the bins may need less */
+		/* full, or no memory for the exact form: the bins of many values need less */
+		if (n_values < SERIES_BINS) {
+			series_fail(s);
+			return;
+		}
 		if (!series_to_histogram(s, n_values))
 			return;
 	}

@@ -334,9 +334,12 @@ int run_assemble(struct run *run, struct result *r, struct error *e)
 	note_losses(run, r);
 	note_session(run, r);
 	note_missing(run, r);
-	r->incomplete = t->lost_marks || t->broken_chunks || t->late_events || t->refused_strings ||
-			t->refused_stacks || t->refused_intervals || skipped_lines(t) ||
-			(run->has_info && !run->info.ended_by);
+	r->incomplete |= t->lost_marks || t->broken_chunks || t->late_events ||
+			 t->refused_strings || t->refused_stacks || t->refused_intervals ||
+			 skipped_lines(t) || (run->has_info && !run->info.ended_by);
 	err = verdict_judge(r, run->opts->analysis.inversion_ns);
+	/* a text that is missing somewhere would look like a value that is not there */
+	if (!err && r->arena.failed)
+		err = -ENOMEM;
 	return err ? error_set(e, err, "out of memory while judging") : 0;
 }

@@ -148,8 +148,9 @@ static int pass_init(struct run *run)
 		run->analyses[i] = ops->new (&run->ctx);
 		if (!run->analyses[i])
 			return -ENOMEM;
-		run->listeners[i] = (struct pair_listener){ run->analyses[i], ops->open, ops->close,
-							    ops->retry, ops->advance };
+		run->listeners[i] =
+			(struct pair_listener){ run->analyses[i], ops->kinds, ops->open,
+						ops->close,	  ops->retry, ops->advance };
 	}
 	run->pair = pair_new(&run->tasks, &run->gaps, &run->origins, &run->strings, &run->stacks,
 			     &run->seen, run->listeners, ANALYSES);

@@ -29,7 +29,8 @@ static int on_close(void *ctx, struct interval *iv)
 	bool told = !(iv->flags & (IVF_OPEN_BEGIN | IVF_BLOCKED));
 
 	assert_non_null(copy);
-	/* what a listener noted is still there, and intervals that it was not told of have no note */
+	/* what a listener noted is still there, and intervals that it was not told of have no note
+	 */
 	assert_ptr_equal(iv->note[0], told ? f : NULL);
 	assert_true(iv->begin_ns <= iv->end_ns);
 	*copy = *iv;
@@ -63,7 +64,8 @@ static int on_advance(void *ctx, u64 now_ns)
 static void start(struct pair_fixture *f, const struct pair_seen *known)
 {
 	tasks_init(&f->tasks);
-	f->p = pair_new(&f->tasks, &f->gaps, &f->origins, &f->strings, &f->stacks, known, &f->listener, 1);
+	f->p = pair_new(&f->tasks, &f->gaps, &f->origins, &f->strings, &f->stacks, known,
+			&f->listener, 1);
 	assert_non_null(f->p);
 }
 
@@ -77,7 +79,7 @@ int pair_setup(void **state)
 	origins_init(&f->origins);
 	intern_init(&f->strings);
 	stacks_init(&f->stacks);
-	f->listener = (struct pair_listener){ f, on_open, on_close, on_retry, on_advance };
+	f->listener = (struct pair_listener){ f, 0, on_open, on_close, on_retry, on_advance };
 	start(f, &nothing);
 	*state = f;
 	return 0;
@@ -243,8 +245,11 @@ struct event ev_switch(u64 time_ns, u32 prev_tid, u32 prev_state, u32 next_tid)
 	struct event ev = ev_other(EV_SCHED_SWITCH, prev_tid, time_ns);
 
 	ev.has = EVH_PRIO;
-	ev.u.sched = (struct ev_sched){ .prev_tid = prev_tid, .next_tid = next_tid, .prev_prio = 120,
-					.next_prio = 110, .prev_state = prev_state };
+	ev.u.sched = (struct ev_sched){ .prev_tid = prev_tid,
+					.next_tid = next_tid,
+					.prev_prio = 120,
+					.next_prio = 110,
+					.prev_state = prev_state };
 	return ev;
 }
 
@@ -271,8 +276,8 @@ u32 n_closed(const struct pair_fixture *f, enum interval_kind kind)
 	return n;
 }
 
-const struct interval *expect(const struct pair_fixture *f, enum interval_kind kind, u32 nth, u64 begin_ns,
-			      u64 end_ns, u8 flags)
+const struct interval *expect(const struct pair_fixture *f, enum interval_kind kind, u32 nth,
+			      u64 begin_ns, u64 end_ns, u8 flags)
 {
 	for (size_t i = 0; i < f->closed.n; i++) {
 		const struct interval *iv = &f->closed.v[i];

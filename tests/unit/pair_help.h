@@ -54,7 +54,7 @@ void stock_lock(struct pair_fixture *f, u32 tid, u64 at_ns, u64 mm, enum lock_mo
 
 u32 n_closed(const struct pair_fixture *f, enum interval_kind kind);
 /* The nth closed one of a kind, from 0, with these ends and flags. */
-const struct interval *expect(const struct pair_fixture *f, enum interval_kind kind, u32 nth, u64 begin_ns,
-			      u64 end_ns, u8 flags);
+const struct interval *expect(const struct pair_fixture *f, enum interval_kind kind, u32 nth,
+			      u64 begin_ns, u64 end_ns, u8 flags);
 
 #endif

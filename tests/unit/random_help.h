@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tests/unit/random_help.h: the same random numbers on every run, for tests against naive models. */
+/* tests/unit/random_help.h: the same random numbers on every run, for tests against naive models.
+ */
 #ifndef MMSCOPE_TESTS_RANDOM_HELP_H
 #define MMSCOPE_TESTS_RANDOM_HELP_H
 

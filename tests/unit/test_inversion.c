@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tests/unit/test_inversion.c: priority inversion, with priorities known at once, late, or never. */
+/* tests/unit/test_inversion.c: priority inversion, with priorities known at once, late, or never.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,8 +61,12 @@ static void tell_late(struct fixture *f, u32 tid, s32 prio)
 
 static void add_pair(struct fixture *f, struct prio_ref waiter, struct prio_ref blocker, u64 pairs)
 {
-	struct pair_row row = { .waiter = { 1 }, .blocker = { 2 }, .waiter_prio = waiter,
-				.blocker_prio = blocker, .pairs = pairs, .overlap_ns = pairs * 10 };
+	struct pair_row row = { .waiter = { 1 },
+				.blocker = { 2 },
+				.waiter_prio = waiter,
+				.blocker_prio = blocker,
+				.pairs = pairs,
+				.overlap_ns = pairs * 10 };
 
 	inversion_add_pair(&f->v, &row);
 }
@@ -123,18 +128,26 @@ static void test_late_is_as_prev(void **state)
 	assert_int_equal(task_prio_at(&f->tasks, (struct task_id){ 3 }, 500).prio, 99);
 	assert_int_equal(task_prio_at(&f->tasks, (struct task_id){ 3 }, 599).prio, 99);
 	assert_int_equal(task_prio_at(&f->tasks, (struct task_id){ 3 }, 600).prio, 101);
-	/* once old changes are forgotten, the time before the oldest kept one is unknown for good */
+	/* once old changes are forgotten, the time before the oldest kept one is unknown for good
+	 */
 	for (u32 i = 0; i < 2 * TASK_PRIOS_KEPT; i++)
 		task_note_prio(f->tasks.list.v[3], 1000 + i, 100 + (s32)(i & 1), true);
-	assert_int_equal(task_prio_at(&f->tasks, (struct task_id){ 3 }, 1000 + 2 * TASK_PRIOS_KEPT).prio, 101);
-	assert_false(task_late_prio(&f->tasks, task_prio_at(&f->tasks, (struct task_id){ 3 }, 700), &prio));
+	assert_int_equal(
+		task_prio_at(&f->tasks, (struct task_id){ 3 }, 1000 + 2 * TASK_PRIOS_KEPT).prio,
+		101);
+	assert_false(task_late_prio(&f->tasks, task_prio_at(&f->tasks, (struct task_id){ 3 }, 700),
+				    &prio));
 }
 
 static void test_equal_pairs_are_one_row(void **state)
 {
 	struct fixture *f = *state;
-	struct pair_row row = { .waiter = { 1 }, .blocker = { 2 }, .waiter_prio = { true, 1, { 0 } },
-				.blocker_prio = { true, 2, { 0 } }, .pairs = 1, .overlap_ns = 5 };
+	struct pair_row row = { .waiter = { 1 },
+				.blocker = { 2 },
+				.waiter_prio = { true, 1, { 0 } },
+				.blocker_prio = { true, 2, { 0 } },
+				.pairs = 1,
+				.overlap_ns = 5 };
 
 	inversion_add_pair(&f->v, &row);
 	inversion_add_pair(&f->v, &row);
@@ -201,8 +214,8 @@ static bool naive_prio(const s32 *late_prios, struct prio_ref r, s32 *ret)
 }
 
 /* Of the segments active at a time, or all: inverted if one is; else unknown if one is. */
-static enum truth naive_judge(const s32 *late_prios, const struct segment *s, size_t n, const u64 *at_ns,
-			      bool *ret_active)
+static enum truth naive_judge(const s32 *late_prios, const struct segment *s, size_t n,
+			      const u64 *at_ns, bool *ret_active)
 {
 	enum truth t = NO;
 	s32 w, b;
@@ -223,8 +236,8 @@ static enum truth naive_judge(const s32 *late_prios, const struct segment *s, si
 
 static struct prio_ref random_ref(u64 *seed)
 {
-	return random_below(seed, 2) ? known(98 + (s32)random_below(seed, 4)) :
-				       late((u32)random_below(seed, THREADS + 1));
+	return random_below(seed, 2) ? known(98 + (s32)random_below(seed, 4))
+				     : late((u32)random_below(seed, THREADS + 1));
 }
 
 static void add_random_group(struct fixture *f, u64 *seed, const s32 *late_prios,
@@ -265,13 +278,16 @@ static void add_random_pair(struct fixture *f, u64 *seed, const s32 *late_prios,
 {
 	struct pair_row row = { .waiter = { 1 + (u32)random_below(seed, THREADS) },
 				.blocker = { 1 + (u32)random_below(seed, THREADS) },
-				.waiter_prio = random_ref(seed), .blocker_prio = random_ref(seed),
-				.doing = (u8)random_below(seed, 3), .pairs = 1,
+				.waiter_prio = random_ref(seed),
+				.blocker_prio = random_ref(seed),
+				.doing = (u8)random_below(seed, 3),
+				.pairs = 1,
 				.overlap_ns = random_below(seed, 10) };
 	s32 w, b;
 
 	inversion_add_pair(&f->v, &row);
-	if (!naive_prio(late_prios, row.waiter_prio, &w) || !naive_prio(late_prios, row.blocker_prio, &b)) {
+	if (!naive_prio(late_prios, row.waiter_prio, &w) ||
+	    !naive_prio(late_prios, row.blocker_prio, &b)) {
 		want->unknown++;
 		return;
 	}
@@ -294,8 +310,9 @@ static void test_random_against_naive(void **state)
 		assert_int_equal(setup(state), 0);
 		f = *state;
 		for (u32 tid = 0; tid <= THREADS; tid++)
-			late_prios[tid] = tid && random_below(&seed, 3) ? 97 + (s32)random_below(&seed, 6) :
-									  INT32_MAX;
+			late_prios[tid] = tid && random_below(&seed, 3)
+						  ? 97 + (s32)random_below(&seed, 6)
+						  : INT32_MAX;
 		for (u32 i = 0; i < 100; i++) {
 			add_random_group(f, &seed, late_prios, &want);
 			add_random_pair(f, &seed, late_prios, &want);

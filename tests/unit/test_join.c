@@ -100,7 +100,8 @@ static u32 kept_nodes(const struct fixture *f)
 
 	for (size_t i = 0; i < f->j.mms.n; i++) {
 		for (u32 side = 0; side < 2; side++)
-			n += nodes_in(&f->j.mms.v[i].open[side]) + nodes_in(&f->j.mms.v[i].closed[side]);
+			n += nodes_in(&f->j.mms.v[i].open[side]) +
+			     nodes_in(&f->j.mms.v[i].closed[side]);
 	}
 	return n;
 }
@@ -192,8 +193,8 @@ static void check_random(struct fixture *f, u64 seed, u64 span_ns, u64 longest_n
 	for (u32 l = 0; l < N; l++) {
 		for (u32 r = 0; r < N; r++) {
 			bool want = items[l].side == JOIN_LEFT && items[r].side == JOIN_RIGHT &&
-				    items[l].mm == items[r].mm && !items[l].drop && !items[r].drop &&
-				    overlap(&items[l], &items[r]);
+				    items[l].mm == items[r].mm && !items[l].drop &&
+				    !items[r].drop && overlap(&items[l], &items[r]);
 
 			want_pairs += want;
 			assert_int_equal(told[l * N + r], want);
@@ -269,7 +270,8 @@ static void test_what_an_open_node_keeps(void **state)
 	struct join_node *r;
 
 	for (u32 i = 0; i < 4; i++)
-		assert_int_equal(join_close(&f->j, open_node(f, JOIN_LEFT, 2, i, &items[i]), i + 1), 0);
+		assert_int_equal(join_close(&f->j, open_node(f, JOIN_LEFT, 2, i, &items[i]), i + 1),
+				 0);
 	assert_int_equal(kept_nodes(f), 0);
 	r = open_node(f, JOIN_RIGHT, 2, 10, &items[4]);
 	assert_int_equal(join_close(&f->j, open_node(f, JOIN_LEFT, 2, 9, &items[5]), 10), 0);
@@ -311,7 +313,8 @@ static void test_too_many_closed(void **state)
 
 	f->j.max_closed = 4;
 	for (u32 i = 1; i <= 10; i++)
-		assert_int_equal(join_close(&f->j, open_node(f, JOIN_LEFT, 1, i, &items[i]), i + 1), 0);
+		assert_int_equal(join_close(&f->j, open_node(f, JOIN_LEFT, 1, i, &items[i]), i + 1),
+				 0);
 	assert_int_equal(f->j.retired_early, 6);
 	assert_int_equal(f->j.n_closed, 4);
 	for (u32 i = 1; i <= 10; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tests/unit/test_options.c: the option tables: every kind of value, and one line for every mistake. */
+/* tests/unit/test_options.c: the option tables: every kind of value, and one line for every
+ * mistake. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,10 +28,12 @@ static const struct cli_opt rows[] = {
 	{ "fast", 0, NULL, OPT_FLAG, offsetof(struct test_opts, fast), 0, 0, "another one" },
 	{ "number", 'n', "N", OPT_U64, offsetof(struct test_opts, number), 5, 10, "5 to 10" },
 	{ "number-big", 0, "N", OPT_U64, offsetof(struct test_opts, big), 0, UINT64_MAX, "any" },
-	{ "offset", 'o', "N", OPT_S64, offsetof(struct test_opts, offset), (u64)-20, 19, "-20 to 19" },
-	{ "seconds", 's', "S", OPT_SECONDS, offsetof(struct test_opts, seconds_ns), 1000, 2000000000,
-	  "1 us to 2 s" },
-	{ "size", 'z', "SIZE", OPT_SIZE, offsetof(struct test_opts, size_bytes), 1024, 1 << 20, "1k to 1M" },
+	{ "offset", 'o', "N", OPT_S64, offsetof(struct test_opts, offset), (u64)-20, 19,
+	  "-20 to 19" },
+	{ "seconds", 's', "S", OPT_SECONDS, offsetof(struct test_opts, seconds_ns), 1000,
+	  2000000000, "1 us to 2 s" },
+	{ "size", 'z', "SIZE", OPT_SIZE, offsetof(struct test_opts, size_bytes), 1024, 1 << 20,
+	  "1k to 1M" },
 	{ "text", 't', "TEXT", OPT_STRING, offsetof(struct test_opts, string), 0, 0, "text" },
 	{ "comm", 'c', "NAME", OPT_STRINGS, offsetof(struct test_opts, strings), 0, 0, "names" },
 	{ "pid", 'p', "PID", OPT_U64S, offsetof(struct test_opts, numbers), 1, 4194304, "ids" },
@@ -69,8 +72,11 @@ static int verb_run(const struct verb *v, void *opts, const struct cli_args *arg
 	return EXIT_INCOMPLETE; /* the verb's own code is what comes out */
 }
 
-static const struct verb verb = { "tested", "[PATH]", "A verb for tests.", "More about it.", rows,
-				  ARRAY_LEN(rows), sizeof(struct test_opts), &defaults, verb_run };
+static const struct verb verb = {
+	"tested", "[PATH]",	   "A verb for tests.",	     "More about it.",
+	rows,	  ARRAY_LEN(rows), sizeof(struct test_opts), &defaults,
+	verb_run
+};
 
 static void slurp(FILE *f, char *to, size_t size)
 {
@@ -82,7 +88,8 @@ static void slurp(FILE *f, char *to, size_t size)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* Runs the verb with what it prints going to files. The arguments are copied: lists are cut in place. */
+/* Runs the verb with what it prints going to files. The arguments are copied: lists are cut in
+ * place. */
 static int run_args(const char *const *args)
 {
 	static char copies[MAX_ARGS][128];
@@ -117,12 +124,12 @@ static int run_args(const char *const *args)
 #define RUN(...) run_args((const char *const[]){ __VA_ARGS__, NULL })
 
 /* The verb ran, and nothing was said. */
-#define RUNS(...)                                              \
-	do {                                                   \
+#define RUNS(...)                                                    \
+	do {                                                         \
 		assert_int_equal(RUN(__VA_ARGS__), EXIT_INCOMPLETE); \
-		assert_int_equal(seen.runs, 1);                \
-		assert_string_equal(err_text, "");             \
-		assert_string_equal(out_text, "");             \
+		assert_int_equal(seen.runs, 1);                      \
+		assert_string_equal(err_text, "");                   \
+		assert_string_equal(out_text, "");                   \
 	} while (0)
 
 /* Wrong usage: code 2, one line that holds @text, and the verb did not run. */
@@ -404,22 +411,14 @@ static void test_fail_without_verb(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_signed_numbers),
-		cmocka_unit_test(test_seconds),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_many_values),
-		cmocka_unit_test(test_abbreviations),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_missing_values),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_command),
-		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_fail_without_verb),
+		cmocka_unit_test(test_defaults),    cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_numbers),	    cmocka_unit_test(test_signed_numbers),
+		cmocka_unit_test(test_seconds),	    cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_strings),	    cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_many_values), cmocka_unit_test(test_abbreviations),
+		cmocka_unit_test(test_unknown),	    cmocka_unit_test(test_missing_values),
+		cmocka_unit_test(test_arguments),   cmocka_unit_test(test_command),
+		cmocka_unit_test(test_help),	    cmocka_unit_test(test_fail_without_verb),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

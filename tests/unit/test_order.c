@@ -16,7 +16,7 @@
 #define MS 1000000ULL
 
 struct out {
-	u64 time_ns, id; /* id: event.line */
+	u64 time_ns, id; /* id: event.mm */
 	u32 stack, user_stack;
 };
 struct fixture {
@@ -34,7 +34,7 @@ static int on_event(void *ctx, const struct event *ev, u64 place)
 
 	assert_non_null(out);
 	assert_int_equal(place, f->out.n - 1);
-	*out = (struct out){ ev->time_ns, ev->line, ev->stack, ev->user_stack };
+	*out = (struct out){ ev->time_ns, ev->mm, ev->stack, ev->user_stack };
 	return f->answer && f->out.n >= f->answer_at ? f->answer : 0;
 }
 
@@ -63,7 +63,7 @@ static int teardown(void **state)
 
 static void push_of(struct fixture *f, u16 kind, u32 tid, u64 time_ns, u64 id)
 {
-	struct event ev = { .time_ns = time_ns, .line = id, .kind = kind, .tid = tid };
+	struct event ev = { .time_ns = time_ns, .mm = id, .kind = kind, .tid = tid };
 
 	assert_int_equal(order_push(f->o, &ev), 0);
 }
@@ -73,7 +73,8 @@ static void push(struct fixture *f, u64 time_ns, u64 id)
 	push_of(f, EV_OTHER, 1, time_ns, id);
 }
 
-static void push_stack(struct fixture *f, u16 kind, u32 tid, u64 time_ns, u32 stack, const char *class)
+static void push_stack(struct fixture *f, u16 kind, u32 tid, u64 time_ns, u32 stack,
+		       const char *class)
 {
 	struct event ev = { .time_ns = time_ns, .kind = kind, .tid = tid };
 
@@ -90,8 +91,9 @@ static void check_ids(const struct fixture *f, const u64 *ids, size_t n)
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(f->out.v[i].id, ids[i]);
 }
-#define CHECK_IDS(f, ...) \
-	check_ids(f, (const u64[]){ __VA_ARGS__ }, sizeof((const u64[]){ __VA_ARGS__ }) / sizeof(u64))
+#define CHECK_IDS(f, ...)                          \
+	check_ids(f, (const u64[]){ __VA_ARGS__ }, \
+		  sizeof((const u64[]){ __VA_ARGS__ }) / sizeof(u64))
 
 static const struct out *find_out(const struct fixture *f, u64 id)
 {
@@ -140,7 +142,7 @@ static void test_edge_of_window(void **state)
 	struct fixture *f = *state;
 
 	push(f, 1000 * MS, 1);
-	push(f, 900 * MS, 2); /* exactly 100 ms: in */
+	push(f, 900 * MS, 2);	  /* exactly 100 ms: in */
 	push(f, 900 * MS - 1, 3); /* one ns more: out */
 	push(f, 0, 4);
 	assert_int_equal(order_stats(f->o)->late_events, 2);
@@ -264,7 +266,9 @@ static void check_random(struct fixture *f, u64 seed, u64 delay_ns, u64 on_time_
 		bool on_time = random_below(&seed, 10) < on_time_of_ten;
 
 		now += random_below(&seed, step_ns);
-		a[i] = (struct arrival){ now, now + (on_time ? 0 : random_below(&seed, delay_ns + 1)), i };
+		a[i] = (struct arrival){ now,
+					 now + (on_time ? 0 : random_below(&seed, delay_ns + 1)),
+					 i };
 	}
 	qsort(a, N, sizeof(*a), by_key);
 	for (u64 i = 0; i < N; i++) {
@@ -384,7 +388,7 @@ static void test_stack_of_out_of_order_event(void **state)
 	push_of(f, EV_LOCK_RELEASED, 8, 21 * MS, 2);
 	push_of(f, EV_SCHED_SWITCH, 5, 10 * MS, 3); /* aside */
 	push_stack(f, EV_STACK, 5, 11 * MS, 61, "sched_switch");
-	push_of(f, EV_SCHED_SWITCH, 5, 12 * MS, 4); /* aside too */
+	push_of(f, EV_SCHED_SWITCH, 5, 12 * MS, 4);		 /* aside too */
 	push_stack(f, EV_STACK, 5, 11 * MS, 62, "sched_switch"); /* older than 4, 3 has one */
 	push_of(f, EV_LOCK_START, 5, 22 * MS, 5);
 	push_stack(f, EV_USER_STACK, 5, 12 * MS, 63, NULL); /* older than 5 */
@@ -435,7 +439,8 @@ static void test_stacks_of_many_threads(void **state)
 	assert_non_null(want);
 	for (u64 i = 0; i < N; i++) {
 		u32 tid = (u32)random_below(&seed, THREADS);
-		u64 t = 1000 * MS + i * 2000 - (i && random_below(&seed, 4) == 0 ? 1500 * random_below(&seed, 100) : 0);
+		u64 t = 1000 * MS + i * 2000 -
+			(i && random_below(&seed, 4) == 0 ? 1500 * random_below(&seed, 100) : 0);
 
 		if (t < 1000 * MS)
 			t = 1000 * MS;

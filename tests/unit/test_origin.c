@@ -107,8 +107,8 @@ static void test_every_row(void **state)
 
 static void test_compiler_suffixes(void **state)
 {
-	static const char *const suffixes[] = { ".isra.0", ".constprop.0", ".part.12", ".cold", ".isra.0.constprop.3",
-						"." };
+	static const char *const suffixes[] = { ".isra.0", ".constprop.0",	  ".part.12",
+						".cold",   ".isra.0.constprop.3", "." };
 	struct fixture *f = *state;
 	char name[128];
 
@@ -141,7 +141,8 @@ static void test_unknown(void **state)
 		assert_int_equal(of_caller(f, name), -1);
 		/* a name cut by one is another row's, or none: never this one's by its prefix */
 		for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
-			if (strlen(rows[k].function) == len - 1 && !strncmp(rows[k].function, rows[i].function, len - 1))
+			if (strlen(rows[k].function) == len - 1 &&
+			    !strncmp(rows[k].function, rows[i].function, len - 1))
 				len = 0;
 		}
 		if (len)
@@ -149,7 +150,8 @@ static void test_unknown(void **state)
 	}
 }
 
-/* Names out of a hostile trace hold any byte. With enough of them, each row is compared with some. */
+/* Names out of a hostile trace hold any byte. With enough of them, each row is compared with some.
+ */
 static void test_names_with_nuls(void **state)
 {
 	struct fixture *f = *state;
@@ -174,11 +176,13 @@ static void test_first_known_frame(void **state)
 	struct fixture *f = *state;
 
 	for (u32 pass = 0; pass < 2; pass++) {
-		assert_int_equal(OF_STACK(f, "rwsem_down_write_slowpath", "down_write", "vma_merge", "mprotect_fixup",
-					  "do_mprotect_pkey"),
+		assert_int_equal(OF_STACK(f, "rwsem_down_write_slowpath", "down_write", "vma_merge",
+					  "mprotect_fixup", "do_mprotect_pkey"),
 				 ORIGIN_MODIFY);
-		assert_int_equal(OF_STACK(f, "down_read", "do_user_addr_fault", "do_mprotect_pkey"), ORIGIN_FAULT);
-		assert_int_equal(OF_STACK(f, "do_mprotect_pkey.constprop.0", "do_user_addr_fault"), ORIGIN_MPROTECT);
+		assert_int_equal(OF_STACK(f, "down_read", "do_user_addr_fault", "do_mprotect_pkey"),
+				 ORIGIN_FAULT);
+		assert_int_equal(OF_STACK(f, "do_mprotect_pkey.constprop.0", "do_user_addr_fault"),
+				 ORIGIN_MPROTECT);
 		assert_int_equal(OF_STACK(f, "schedule", "entry_SYSCALL_64_after_hwframe"), -1);
 		assert_int_equal(OF_STACK(f, "m_start"), ORIGIN_PROC_READER);
 	}
@@ -211,7 +215,8 @@ static void test_caches_grow(void **state)
 	for (u32 i = 0; i < N; i++) {
 		u32 at = (i * 7) % N;
 
-		assert_int_equal(origin_of_stack(&f->o, &f->strings, &f->stacks, stacks[at], &o), at != 0);
+		assert_int_equal(origin_of_stack(&f->o, &f->strings, &f->stacks, stacks[at], &o),
+				 at != 0);
 	}
 	/* an id that the stacks do not have */
 	assert_false(origin_of_stack(&f->o, &f->strings, &f->stacks, N + 100, &o));
@@ -223,12 +228,12 @@ static void test_calls_and_names(void **state)
 		enum as_call call;
 		enum origin origin;
 	} calls[] = {
-		{ CALL_NONE, ORIGIN_OTHER },	  { CALL_MMAP, ORIGIN_MMAP },
-		{ CALL_MUNMAP, ORIGIN_MUNMAP },	  { CALL_SHMDT, ORIGIN_MUNMAP },
+		{ CALL_NONE, ORIGIN_OTHER },	    { CALL_MMAP, ORIGIN_MMAP },
+		{ CALL_MUNMAP, ORIGIN_MUNMAP },	    { CALL_SHMDT, ORIGIN_MUNMAP },
 		{ CALL_MPROTECT, ORIGIN_MPROTECT }, { CALL_PKEY_MPROTECT, ORIGIN_MPROTECT },
-		{ CALL_CLONE3, ORIGIN_FORK },	  { CALL_EXECVEAT, ORIGIN_EXEC },
-		{ CALL_EXIT_GROUP, ORIGIN_EXIT }, { CALL_FUTEX, ORIGIN_FUTEX },
-		{ CALL_LIMIT, ORIGIN_OTHER },	  { (enum as_call)9999, ORIGIN_OTHER },
+		{ CALL_CLONE3, ORIGIN_FORK },	    { CALL_EXECVEAT, ORIGIN_EXEC },
+		{ CALL_EXIT_GROUP, ORIGIN_EXIT },   { CALL_FUTEX, ORIGIN_FUTEX },
+		{ CALL_LIMIT, ORIGIN_OTHER },	    { (enum as_call)9999, ORIGIN_OTHER },
 	};
 
 	(void)state;

@@ -379,8 +379,8 @@ static void test_end_of_trace(void **state)
 static void test_listener_fails(void **state)
 {
 	struct pair_fixture *f = *state;
-	static const u16 kinds[] = { EV_FAULT_BEGIN, EV_FAULT_WAIT_START, EV_FAULT_WAIT_END, EV_FAULT_RETRY,
-				     EV_FAULT_END };
+	static const u16 kinds[] = { EV_FAULT_BEGIN, EV_FAULT_WAIT_START, EV_FAULT_WAIT_END,
+				     EV_FAULT_RETRY, EV_FAULT_END };
 
 	for (u32 i = 0; i < ARRAY_LEN(kinds); i++) {
 		/* all went well up to this one */

@@ -38,10 +38,12 @@ static int teardown(void **state)
 static void cover(struct result *r)
 {
 	struct result_summary *s = &r->summary;
-	struct opt_u64 *zeros[] = { &s->a_pairs, &s->a_union_ns, &s->a_writer_waits, &s->a_coincident,
-				    &s->b_windows, &s->b_overlap_ns, &s->b_retry_wait_ns, &s->b_io_wait_ns,
-				    &s->c_pairs, &s->c_score_ns, &s->c_unknown, &s->c_late,
-				    &s->c_b_windows, &s->c_b_score_ns, &s->c_b_unknown, &s->c_b_late };
+	struct opt_u64 *zeros[] = { &s->a_pairs,	 &s->a_union_ns,   &s->a_writer_waits,
+				    &s->a_coincident,	 &s->b_windows,	   &s->b_overlap_ns,
+				    &s->b_retry_wait_ns, &s->b_io_wait_ns, &s->c_pairs,
+				    &s->c_score_ns,	 &s->c_unknown,	   &s->c_late,
+				    &s->c_b_windows,	 &s->c_b_score_ns, &s->c_b_unknown,
+				    &s->c_b_late };
 
 	for (size_t i = 0; i < ARRAY_LEN(zeros); i++)
 		*zeros[i] = opt(0);
@@ -69,7 +71,8 @@ static const struct result_verdict *judge(struct result *r)
 	assert_int_equal(v->primary, first);
 	/* the answer begins with the name of its rule, but for the last two kinds */
 	if (v->primary != 4 && v->primary != 6)
-		assert_memory_equal(v->text, v->rules[first - 1].name, strlen(v->rules[first - 1].name));
+		assert_memory_equal(v->text, v->rules[first - 1].name,
+				    strlen(v->rules[first - 1].name));
 	return v;
 }
 
@@ -137,7 +140,8 @@ static void test_inversion_is_real(void **state)
 	s->c_score_ns = opt(LIMIT_NS + 1);
 	v = judge(r);
 	check_states(v, "h-----");
-	assert_string_equal(v->advice, "keep dropping the lock for I/O, but retry under the per-VMA lock");
+	assert_string_equal(v->advice,
+			    "keep dropping the lock for I/O, but retry under the per-VMA lock");
 	/* Type B's score alone does it too */
 	s->c_pairs = opt(0);
 	s->c_score_ns = opt(0);
@@ -188,12 +192,12 @@ static void test_retry_cost(void **state)
 	s->b_io_wait_ns = opt(100);
 	v = judge(r);
 	check_states(v, "--h-h-");
-	assert_non_null(strstr(v->text, "3.0 times"));
+	assert_non_null(strstr(v->text, "3.00 times"));
 	assert_non_null(v->advice);
 	s->b_retry_wait_ns = opt(299);
 	v = judge(r);
 	check_states(v, "----h-");
-	assert_non_null(strstr(v->text, "2.9 times"));
+	assert_non_null(strstr(v->text, "2.99 times"));
 	assert_non_null(strstr(v->text, "2 windows"));
 	/* no I/O wait to compare with */
 	s->b_retry_wait_ns = opt(30000);
@@ -249,7 +253,8 @@ static void test_priorities_missing(void **state)
 
 	cover(r);
 	s->a_pairs = opt(4);
-	s->c_pairs = s->c_score_ns = s->c_b_windows = s->c_b_score_ns = s->c_unknown = (struct opt_u64){ 0 };
+	s->c_pairs = s->c_score_ns = s->c_b_windows = s->c_b_score_ns = s->c_unknown =
+		(struct opt_u64){ 0 };
 	v = judge(r);
 	check_states(v, "cc-h--");
 	assert_non_null(strstr(v->text, "4 of 4 pairs unknown"));
@@ -283,8 +288,8 @@ static void test_first_that_holds(void **state)
 	assert_int_equal(judge(r)->primary, 6);
 }
 
-static void add_wait(struct result *r, enum table_id t, const char *lock, const char *mode, const char *origin,
-		     u64 count, u64 total_ns, u64 max_ns)
+static void add_wait(struct result *r, enum table_id t, const char *lock, const char *mode,
+		     const char *origin, u64 count, u64 total_ns, u64 max_ns)
 {
 	const struct table_def *def = &table_defs[t];
 	struct cell *row = result_row(r, t);
@@ -321,7 +326,8 @@ static void test_lock_waits(void **state)
 	add_wait(r, TABLE_WAITS_BY_ORIGIN, "mmap_lock", "read", "fault", 7, 12 * MS, 20 * MS);
 	v = judge(r);
 	assert_non_null(v->lock_waits);
-	assert_memory_equal(v->lock_waits, "10 waits, 10 contended; 35.0 ms in all, the longest 20.0 ms", 59);
+	assert_memory_equal(v->lock_waits,
+			    "10 waits, 10 contended; 35.0 ms in all, the longest 20.0 ms", 59);
 	assert_non_null(strstr(v->lock_waits, "fault (read, 12.0 ms)"));
 	add_wait(r, TABLE_WAITS_BY_ORIGIN, "mmap_lock", "read", "brk", 1, 1 * MS, 1 * MS);
 	add_wait(r, TABLE_WAITS_BY_ORIGIN, "mmap_lock", "write", "mmap", 1, 15 * MS, 1 * MS);
@@ -353,7 +359,8 @@ static void test_random(void **state)
 		for (struct opt_u64 *o = &s->a_pairs; o <= &s->c_b_late; o++) {
 			o->has = random_below(&seed, 4);
 			words = &o->v;
-			*words = random_below(&seed, 3) ? random_below(&seed, 4) : random_next(&seed);
+			*words = random_below(&seed, 3) ? random_below(&seed, 4)
+							: random_next(&seed);
 			if (!o->has)
 				o->v = 0;
 		}
