@@ -20,7 +20,8 @@
 
 struct order;
 /* Gets the events in order; non-zero stops and is returned by the call that caused it. @place
- * counts up. */
+ * counts up. The event's ->line is its arrival number by now: messages that name a line are the
+ * decoder's. */
 typedef int (*order_sink)(void *ctx, const struct event *ev, u64 place);
 
 struct order_stats {
