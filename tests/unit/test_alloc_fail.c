@@ -119,7 +119,8 @@ static void check_case(const char *name)
 	all = injector.n;
 	assert_true(all > 50);
 	for (u32 then_on = 0; then_on < 2; then_on++) {
-		for (unsigned long n = 1; n <= all; n++) {
+		/* all later ones failing too is much the same from one to the next */
+		for (unsigned long n = 1; n <= all; n += then_on ? 3 : 1) {
 			int err = analyze(path, n, then_on, &got, &incomplete);
 
 			failed += err != 0;
@@ -127,8 +128,6 @@ static void check_case(const char *name)
 				fail_msg("%s: allocation %lu of %lu failed, and the result is "
 					 "another one without a word",
 					 name, n, all);
-			/* nothing can be done without memory at all, but some do without the last
-			 * ones */
 			free(got);
 		}
 	}
