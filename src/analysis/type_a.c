@@ -570,7 +570,8 @@ static const char *doing_name(struct result *r, const struct analysis_ctx *ctx,
 					      [TASK_RUNNABLE] = "runnable, not running",
 					      [TASK_SLEEPING] = "sleeping",
 					      [TASK_BLOCKED] = "blocked" };
-	const char *state = states[row->doing];
+	/* wake-ups alone do not tell what a thread does */
+	const char *state = ctx->seen->sched_switch ? states[row->doing] : NULL;
 	const char *reason = intern_get(ctx->strings, row->reason, NULL);
 
 	if (!row->reason)

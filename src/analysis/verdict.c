@@ -154,6 +154,16 @@ static void explain_nothing(struct result *r)
 	const struct result_summary *s = &r->summary;
 	struct result_verdict *v = &r->verdict;
 
+	if (value(s->a_undecided)) {
+		v->text = arena_printf(
+			&r->arena,
+			"cannot be judged from this trace: %" PRIu64
+			" waits of faults overlap a VMA writer's wait, and whether they held the "
+			"lock is undecided, since the faults were not seen whole.",
+			s->a_undecided.v);
+		v->advice = "record filemap_fault_begin, _retry and _end too, without loss";
+		return;
+	}
 	if (s->a_pairs.has && s->b_windows.has) {
 		v->text = "not observed in this workload: no fault wait blocked a VMA writer, and "
 			  "no retry waited "

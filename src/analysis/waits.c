@@ -51,6 +51,7 @@ struct waits {
 	struct analysis_ctx *ctx;
 	struct dist *by_origin[WAIT_CLASSES][ORIGINS];
 	struct dist *holds[HOLD_MODES][ORIGINS];
+	u64 failed_tries[WAIT_CLASSES], failed_tries_ns[WAIT_CLASSES];
 	u64 open[WAIT_CLASSES], loss[WAIT_CLASSES], hold_open[HOLD_MODES], hold_loss[HOLD_MODES];
 	VEC(struct process) processes;
 	struct map process_of_key;	  /* tgid, or 1 << 32 | mm, or 2 << 32 | task */
@@ -171,8 +172,11 @@ static int wait_closed(struct waits *w, const struct interval *iv, enum wait_cla
 	struct thread_row *t;
 	struct process *p;
 
-	if (iv->flags & IVF_FAILED_TRY)
+	if (iv->flags & IVF_FAILED_TRY) {
+		w->failed_tries[c]++;
+		w->failed_tries_ns[c] += ns;
 		return 0;
+	}
 	if (iv->flags & (IVF_OPEN_BEGIN | IVF_OPEN_END)) {
 		w->open[c]++;
 		if (iv->flags & IVF_AT_END && !(iv->flags & IVF_OPEN_BEGIN)) {
@@ -304,8 +308,8 @@ static int finish_by_lock(struct waits *w, struct result *r)
 		cell_u64(cell++, w->open[c]);
 		cell_u64(cell++, w->loss[c]);
 		if (c == WAIT_LOCK_READ || c == WAIT_LOCK_WRITE) {
-			cell_u64(cell++, w->ctx->counts->failed_tries[c == WAIT_LOCK_WRITE]);
-			cell_u64(cell++, w->ctx->counts->failed_tries_ns[c == WAIT_LOCK_WRITE]);
+			cell_u64(cell++, w->failed_tries[c]);
+			cell_u64(cell++, w->failed_tries_ns[c]);
 		}
 		if (c == WAIT_VMA)
 			r->summary.vma_write_wait = spread(&all.s);

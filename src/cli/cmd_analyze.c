@@ -124,6 +124,8 @@ static int build_opts(const struct verb *v, const struct analyze_cli *cli, struc
 		return cli_fail(v, EXIT_USAGE, "--from %s: not a number of seconds", cli->from);
 	if (!parse_limit(cli->to, &o->to))
 		return cli_fail(v, EXIT_USAGE, "--to %s: not a number of seconds", cli->to);
+	if (o->from.has && o->to.has && o->from.relative == o->to.relative && o->from.ns > o->to.ns)
+		return cli_fail(v, EXIT_USAGE, "--from %s lies behind --to %s", cli->from, cli->to);
 	if (!parse_arch(cli->arch, &o->arch))
 		return cli_fail(v, EXIT_USAGE, "--arch %s: not one of x86_64, i386, arm64",
 				cli->arch);
@@ -177,7 +179,9 @@ static int run_analyze(const struct verb *v, void *opts, const struct cli_args *
 	if (o.progress)
 		fputs("\r       \r", stderr);
 	if (err) {
-		code = cli_fail(v, EXIT_FAILED, "%s", e.msg);
+		code = cli_fail(v, EXIT_FAILED, "%s%s", e.msg,
+				err == -EPROTO ? " (or --allow-step-back to use what is in order)"
+					       : "");
 		goto out;
 	}
 	err = cli->json ? render_json(&r, stdout, &ro, &e) : render_text(&r, stdout, &ro, &e);

@@ -373,6 +373,9 @@ static int dispatch(struct pair *p)
 	case EV_FAULT_RETRY:
 	case EV_FAULT_END:
 		p->seen.faults = true;
+		p->seen.fault_waits |=
+			p->ev->kind == EV_FAULT_WAIT_START || p->ev->kind == EV_FAULT_WAIT_END;
+		p->seen.fault_ends |= p->ev->kind == EV_FAULT_RETRY || p->ev->kind == EV_FAULT_END;
 		return pair_fault_event(p);
 	case EV_VMA_WRITE_BEGIN:
 	case EV_VMA_WRITE_WAIT_START:

@@ -24,7 +24,7 @@
 struct pair_seen {
 	bool stock_locks, vendor_waits, vendor_holds, lock_blocked;
 	bool vma_begin, vma_begin_v2, vma_waits, vma_done, vma_blocked;
-	bool faults;
+	bool faults, fault_waits, fault_ends; /* ends: filemap_fault_end or _retry */
 	bool sched_switch, stacks, calls, page_faults;
 };
 static inline bool pair_vendor_locks(const struct pair_seen *s)

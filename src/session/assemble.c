@@ -9,6 +9,8 @@
 #include "analysis/verdict.h"
 #include "session/run.h"
 
+#define CLOCKS_APART_NS 10000000000ULL
+
 static const char *copy(struct result *r, const char *s)
 {
 	return s ? arena_strndup(&r->arena, s, strlen(s)) : NULL;
@@ -239,6 +241,7 @@ static void note_losses(const struct run *run, struct result *r)
 static void note_session(const struct run *run, struct result *r)
 {
 	const struct session_info *info = &run->info;
+	s64 recorded = 0;
 
 	if (!run->has_info)
 		return;
@@ -247,6 +250,16 @@ static void note_session(const struct run *run, struct result *r)
 	else if (!strcmp(info->ended_by, "error"))
 		result_note(r, NOTE_LOSS, "the recording ended with an error: %s",
 			    info->error ? info->error : "unknown");
+	for (size_t i = 0; i < info->per_cpu.list.n; i++)
+		recorded += info->per_cpu.list.v[i].bytes;
+	if (recorded > 0 && feed_bytes(run->feed) < (u64)recorded) {
+		result_note(r, NOTE_LOSS,
+			    "the recording wrote %" PRId64 " bytes, and only %" PRIu64
+			    " are here: files are missing or "
+			    "cut short",
+			    recorded, feed_bytes(run->feed));
+		r->incomplete = true;
+	}
 	if (info->scope && !strcmp(info->scope, "all"))
 		return;
 	if (info->scope)
@@ -255,6 +268,29 @@ static void note_session(const struct run *run, struct result *r)
 			    "reader, do not show",
 			    strcmp(info->scope, "command") ? "processes asked for"
 							   : "command and its children");
+}
+
+/* One CPU's file may be idle for long, but files that never meet were hardly recorded on one clock.
+ */
+static void note_clocks(const struct run *run, struct result *r)
+{
+	u64 first_ns, last_ns, latest_first_ns = 0, earliest_last_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < run->set->n_streams; i++) {
+		if (!feed_times(run->feed, i, &first_ns, &last_ns))
+			continue;
+		if (first_ns > latest_first_ns)
+			latest_first_ns = first_ns;
+		if (last_ns < earliest_last_ns)
+			earliest_last_ns = last_ns;
+	}
+	if (latest_first_ns > earliest_last_ns &&
+	    latest_first_ns - earliest_last_ns > CLOCKS_APART_NS)
+		result_note(r, NOTE_WARNING,
+			    "the files of different CPUs do not overlap in time by %" PRIu64
+			    " s: were they recorded "
+			    "together, on one clock?",
+			    (latest_first_ns - earliest_last_ns) / 1000000000);
 }
 
 static void note_missing(const struct run *run, struct result *r)
@@ -274,6 +310,30 @@ static void note_missing(const struct run *run, struct result *r)
 			    "a stock kernel's text trace has no VMA writer events and no page "
 			    "cache faults with an "
 			    "address: Types A, B, C and callers are n/a, not 0");
+	if (seen->faults && !seen->fault_ends)
+		result_note(r, NOTE_WARNING,
+			    "no filemap_fault_end and no filemap_fault_retry: no fault is seen "
+			    "whole, so that Type A "
+			    "finds nothing");
+	if (seen->faults && !seen->fault_waits)
+		result_note(r, NOTE_WARNING,
+			    "no filemap_fault_wait events: no fault waited, or they were not "
+			    "recorded; Type A and I/O "
+			    "waits are 0 either way");
+	if (pair_any_vma(seen) && !seen->vma_waits && !seen->vma_blocked)
+		result_note(r, NOTE_WARNING,
+			    "no vma_start_write_wait events: no VMA writer waited, or they were "
+			    "not recorded; Type A is "
+			    "0 either way");
+	if (pair_vendor_locks(seen) && !seen->vendor_holds)
+		result_note(r, NOTE_WARNING,
+			    "no mmap_lock_hold events: Type B sees queued writers only, and blame "
+			    "no holders");
+	if (pair_vendor_locks(seen) && !seen->vendor_waits)
+		result_note(r, NOTE_WARNING,
+			    "no mmap_lock_wait events: nobody waited, or they were not recorded; a "
+			    "retry's own wait is 0 "
+			    "either way");
 	if (pair_vendor_locks(seen) && seen->stock_locks)
 		result_note(r, NOTE_INFO,
 			    "both mmap_lock families are in the trace: the vendor events count, "
@@ -295,7 +355,14 @@ static void note_missing(const struct run *run, struct result *r)
 		result_note(r, NOTE_INFO,
 			    "raw system calls without a known architecture: give --arch to name "
 			    "them for origins");
-	if (run->out_of_range)
+	if (run->opts->analysis.n_pids || run->opts->analysis.n_comms)
+		result_note(r, NOTE_INFO,
+			    "filtered by -p or -c: only what the threads asked for waited for or "
+			    "held is counted; anybody "
+			    "may be a blocker");
+	if (run->out_of_range && run->out_of_range >= r->trace.events)
+		result_note(r, NOTE_WARNING, "no event lies between --from and --to");
+	else if (run->out_of_range)
 		result_note(r, NOTE_INFO,
 			    "%" PRIu64 " events outside --from and --to; waits that cross these "
 			    "limits count as open",
@@ -333,6 +400,7 @@ int run_assemble(struct run *run, struct result *r, struct error *e)
 	fill_trace(run, r);
 	note_losses(run, r);
 	note_session(run, r);
+	note_clocks(run, r);
 	note_missing(run, r);
 	r->incomplete |= t->lost_marks || t->broken_chunks || t->late_events ||
 			 t->refused_strings || t->refused_stacks || t->refused_intervals ||

@@ -18,7 +18,8 @@ struct feed_stream {
 	size_t block_at;
 	struct event *queue; /* decoded, not yet passed on; only when there are several streams */
 	u32 n_queue, queue_at, queue_capacity;
-	bool ended;
+	u64 first_ns, last_ns; /* of its events; only when there are several streams */
+	bool any_event, ended;
 };
 struct feed {
 	struct feed_stream *streams;
@@ -52,6 +53,11 @@ static int on_event_queued(void *ctx, const struct event *ev)
 		s->queue_capacity = capacity;
 	}
 	s->queue[s->n_queue++] = *ev;
+	if (!s->any_event || ev->time_ns < s->first_ns)
+		s->first_ns = ev->time_ns;
+	if (!s->any_event || ev->time_ns > s->last_ns)
+		s->last_ns = ev->time_ns;
+	s->any_event = true;
 	return 0;
 }
 
@@ -122,6 +128,18 @@ void feed_free(struct feed *f)
 const struct ftrace_text_stats *feed_stats(const struct feed *f, size_t stream)
 {
 	return ftrace_text_stats(f->streams[stream].decoder);
+}
+
+bool feed_times(const struct feed *f, size_t stream, u64 *ret_first_ns, u64 *ret_last_ns)
+{
+	*ret_first_ns = f->streams[stream].first_ns;
+	*ret_last_ns = f->streams[stream].last_ns;
+	return f->streams[stream].any_event;
+}
+
+u64 feed_bytes(const struct feed *f)
+{
+	return f->bytes;
 }
 
 u32 feed_fraction_digits(const struct feed *f)

@@ -26,6 +26,10 @@ void feed_free(struct feed *f);
 int feed_run(struct feed *f, struct error *e) MUST_CHECK;
 /* One per stream of the set, in its order. */
 const struct ftrace_text_stats *feed_stats(const struct feed *f, size_t stream);
+/* First and last time stamp of a stream; false when it had no event or is the only one. */
+bool feed_times(const struct feed *f, size_t stream, u64 *ret_first_ns, u64 *ret_last_ns);
+/* Bytes decoded so far, of all streams. */
+u64 feed_bytes(const struct feed *f);
 /* Most digits after the decimal point of a time stamp so far, over all streams. */
 u32 feed_fraction_digits(const struct feed *f);
 

@@ -376,5 +376,96 @@ class Filters(Case):
         self.assertLess(len(done), len(everything))
 
 
+class Partial(Case):
+    """Parts of an event family are missing, or of a recording: said, never a silent 0."""
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.kept = generate("--vendor", "--seconds", "1", "--no-retry", "1", "--sched")
+
+    def without(self, *events):
+        pattern = re.compile(rb": (%s): " % b"|".join(events))
+        lines = [line for line in self.kept.splitlines(True) if not pattern.search(line)]
+        self.assertLess(len(lines), self.kept.count(b"\n"))
+        return self.analyze("-", data=b"".join(lines))[0]
+
+    def warnings(self, result):
+        return " ".join(note["text"] for note in result["notes"] if note["level"] == "warning")
+
+    def test_whole(self):
+        result = self.analyze("-", data=self.kept)[0]
+        self.assertGreater(result["contention"]["type_a_count"], 0)
+        self.assertEqual(self.warnings(result), "")
+
+    def test_faults_without_an_end(self):
+        result = self.without(b"filemap_fault_end", b"filemap_fault_retry")
+        self.assertGreater(result["contention"]["type_a_undecided_count"], 0)
+        self.assertIn("undecided", result["verdict"]["text"])
+        self.assertIn("no fault is seen whole", self.warnings(result))
+
+    def test_no_waits_of_faults(self):
+        self.assertIn("filemap_fault_wait", self.warnings(self.without(b"filemap_fault_wait_(start|end)")))
+
+    def test_no_waits_of_writers(self):
+        result = self.without(b"vma_start_write_wait_(start|end)", b"vma_start_write_blocked")
+        self.assertIn("vma_start_write_wait", self.warnings(result))
+
+    def test_no_holds(self):
+        self.assertIn("mmap_lock_hold", self.warnings(self.without(b"mmap_lock_hold_(start|end)")))
+
+    def test_no_waits_for_mmap_lock(self):
+        result = self.without(b"mmap_lock_wait_(start|end)", b"mmap_lock_write_blocked")
+        self.assertIn("mmap_lock_wait", self.warnings(result))
+
+    def test_blocker_is_doing_what_only_sched_switch_tells(self):
+        rows = self.without(b"sched_switch")["type_a_pairs"]
+        self.assertTrue(rows)
+        self.assertFalse([row for row in rows if "(" in row["doing"]])
+
+    def test_a_recording_that_lost_a_file(self):
+        info = {"format_version": 1, "scope": "all", "ended_by": "duration",
+                "per_cpu": [{"cpu": 0, "bytes": len(self.text)}, {"cpu": 1, "bytes": 1000}]}
+        self.write("short/mmscope.json", json.dumps(info).encode())
+        self.write("short/cpu0-00001.txt", self.text)
+        directory = os.path.join(self.dir, "short")
+        result = self.analyze("--strict", directory, code=3)[0]
+        self.assertIn("only %d are here" % len(self.text), " ".join(n["text"] for n in result["notes"]))
+        self.write("short/cpu1-00001.txt", self.text[:self.text.index(b"\n", 900) + 1])
+        info["per_cpu"][1]["bytes"] = os.path.getsize(os.path.join(directory, "cpu1-00001.txt"))
+        self.write("short/mmscope.json", json.dumps(info).encode())
+        self.analyze("--strict", directory)
+
+
+class Range(Case):
+    def test_reversed(self):
+        self.assert_fails(run("analyze", "--from", "9", "--to", "8", self.plain), USAGE, "--from", "--to")
+
+    def test_outside(self):
+        result = self.analyze("--from", "+900", self.plain)[0]
+        self.assertIn("no event lies between", " ".join(n["text"] for n in result["notes"]))
+
+    def test_failed_tries_are_filtered_too(self):
+        stock = generate("--bench", "20000")
+        self.assertGreater(sum(r["failed_tries"] or 0 for r in self.analyze("-", data=stock)[0]["waits"]), 0)
+        nobody = self.analyze("-p", "4194303", "-", data=stock)[0]
+        self.assertEqual([r["failed_tries"] or 0 for r in nobody["waits"]], [0] * len(nobody["waits"]))
+        self.assertIn("filtered", " ".join(n["text"] for n in nobody["notes"]))
+
+    def test_streams_of_two_clocks(self):
+        later = re.sub(rb"(\] \S+ +)(\d+)(\.\d+: )", lambda m: m[1] + b"%d" % (int(m[2]) + 5000) + m[3], self.text)
+        for name, second in (("one", self.text), ("two", later)):
+            self.write(name + "/cpu0-00001.txt", self.text)
+            self.write(name + "/cpu1-00001.txt", second)
+        one, two = (" ".join(n["text"] for n in self.analyze(os.path.join(self.dir, name))[0]["notes"])
+                    for name in ("one", "two"))
+        self.assertNotIn("on one clock?", one)
+        self.assertIn("on one clock?", two)
+
+    def test_another_boot_names_the_way_on(self):
+        twice = re.sub(rb"(\] \S+ +)(\d+)(\.\d+: )", lambda m: m[1] + b"%d" % (int(m[2]) + 100) + m[3], self.text)
+        done = run("analyze", "-", data=twice + self.text)
+        self.assert_fails(done, FAILED, "another boot", "--allow-step-back")
+
+
 if __name__ == "__main__":
     suite.main()
