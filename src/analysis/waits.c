@@ -374,6 +374,26 @@ static int compare_ranked(const void *a, const void *b)
 	return x->class < y->class ? -1 : x->class > y->class;
 }
 
+struct ranking {
+	struct ranked *v;
+	size_t n, capacity;
+};
+
+static bool rank(struct ranking *rows, u64 total_ns, size_t index, u32 class)
+{
+	struct ranked *row = vec_push(rows);
+
+	if (row)
+		*row = (struct ranked){ total_ns, (u32)index, class };
+	return row;
+}
+
+static void sort_ranked(struct ranking *rows)
+{
+	if (rows->n)
+		qsort(rows->v, rows->n, sizeof(*rows->v), compare_ranked);
+}
+
 static void dist_merge(struct waits *w, struct dist **into, struct dist **from)
 {
 	if (!*from)
@@ -421,26 +441,21 @@ static struct task_id main_thread(const struct waits *w, const struct process *p
 
 static int finish_by_process(struct waits *w, struct result *r)
 {
-	VEC(struct ranked) rows = VEC_INIT;
+	struct ranking rows = VEC_INIT;
 	int err = 0;
 
 	unite_processes(w);
 	for (size_t i = 0; i < w->processes.n; i++) {
 		for (u32 c = 0; c < WAIT_CLASSES; c++) {
-			struct ranked *row;
+			const struct dist *d = w->processes.v[i].waits[c];
 
-			if (!w->processes.v[i].waits[c])
-				continue;
-			row = vec_push(&rows);
-			if (!row) {
+			if (d && !rank(&rows, d->s.sum, i, c))
 				err = -ENOMEM;
-				goto out;
-			}
-			*row = (struct ranked){ w->processes.v[i].waits[c]->s.sum, (u32)i, c };
 		}
 	}
-	if (rows.n)
-		qsort(rows.v, rows.n, sizeof(*rows.v), compare_ranked);
+	if (err)
+		goto out;
+	sort_ranked(&rows);
 	for (size_t i = 0; i < rows.n; i++) {
 		struct process *p = &w->processes.v[rows.v[i].index];
 		struct cell *cell = result_row(r, TABLE_WAITS_BY_PROCESS);
@@ -465,25 +480,20 @@ out:
 
 static int finish_by_thread(struct waits *w, struct result *r)
 {
-	VEC(struct ranked) rows = VEC_INIT;
+	struct ranking rows = VEC_INIT;
 	int err = 0;
 
 	for (size_t i = 0; i < w->threads.n; i++) {
 		for (u32 c = 0; w->threads.v[i] && c < WAIT_CLASSES; c++) {
-			struct ranked *row;
+			const struct thread_row *t = &w->threads.v[i][c];
 
-			if (!w->threads.v[i][c].count)
-				continue;
-			row = vec_push(&rows);
-			if (!row) {
+			if (t->count && !rank(&rows, t->total_ns, i, c))
 				err = -ENOMEM;
-				goto out;
-			}
-			*row = (struct ranked){ w->threads.v[i][c].total_ns, (u32)i, c };
 		}
 	}
-	if (rows.n)
-		qsort(rows.v, rows.n, sizeof(*rows.v), compare_ranked);
+	if (err)
+		goto out;
+	sort_ranked(&rows);
 	for (size_t i = 0; i < rows.n; i++) {
 		struct thread_row *t = &w->threads.v[rows.v[i].index][rows.v[i].class];
 		struct task_id id = { rows.v[i].index };

@@ -2,6 +2,8 @@
 /* session/session_dir.c: mmscope.json and its directory (see session_dir.h). Layer: session. */
 #include "session/session_dir.h"
 
+#include "base/io.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -286,21 +288,6 @@ static json_t *info_to_json(const struct session_info *info)
 	return root;
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int replace_file(const char *path, const char *text, struct error *e)
 {
 	char tmp[PATH_MAX + 8];
@@ -310,9 +297,9 @@ static int replace_file(const char *path, const char *text, struct error *e)
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return error_set(e, -errno, "%s: %s", tmp, strerror(errno));
-	code = write_all(fd, text, strlen(text));
+	code = io_write_all(fd, text, strlen(text));
 	if (!code)
-		code = write_all(fd, "\n", 1);
+		code = io_write_all(fd, "\n", 1);
 	if (close(fd) && !code)
 		code = -errno;
 	if (!code && rename(tmp, path))

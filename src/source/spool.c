@@ -2,6 +2,8 @@
 /* source/spool.c: a pipe as a file that can be rewound (see spool.h). Layer: source. */
 #include "source/spool.h"
 
+#include "base/io.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -38,21 +40,6 @@ static int open_unlinked(const char *dir)
 	return fd;
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int copy_all(int from, const char *name, int to, u64 *ret_size_bytes, struct error *e)
 {
 	char *buffer = malloc(SPOOL_BUFFER_BYTES);
@@ -70,7 +57,7 @@ static int copy_all(int from, const char *name, int to, u64 *ret_size_bytes, str
 			r = error_set(e, -errno, "%s: cannot read it: %s", name, strerror(errno));
 		if (n <= 0)
 			break;
-		r = write_all(to, buffer, (size_t)n);
+		r = io_write_all(to, buffer, (size_t)n);
 		if (r < 0) {
 			error_set(e, r,
 				  "%s: cannot keep it in %s: %s after %llu bytes; set TMPDIR to a "
