@@ -5,6 +5,9 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import signal
+import subprocess
+import sys
 import unittest
 
 import tidy
@@ -51,6 +54,15 @@ class Interpret(unittest.TestCase):
         self.expect(RUNNER.interpret(77, "", CMOCKA_FAILED % (4, 77)), 4, 77)
         self.expect(RUNNER.interpret(1, "", CMOCKA % 4 + "ERROR: LeakSanitizer\n"), 4, 1)
         self.expect(RUNNER.interpret(0, "", CMOCKA % 4 + "[  SKIPPED ] test_y\n"), 4, 0, 1)
+
+
+class Signals(unittest.TestCase):
+    def test_a_background_job_ignores_none(self):
+        """The test of ^C in a recording hung for ever in a run that was started with SIGINT ignored."""
+        code = "import test_runner as t, signal as s; t.RUNNER.default_signals(); print(s.getsignal(s.SIGINT) == s.SIG_DFL)"
+        done = subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(os.path.abspath(__file__)), check=True,
+                              stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        self.assertEqual(done.stdout, b"True\n")
 
 
 class Skips(unittest.TestCase):
