@@ -328,6 +328,11 @@ class TestRecord(unittest.TestCase):
         """A killed recording is readable, says that it was cut, and its instance goes with the next one."""
         r = self.record(["-a"])
         r.wait_started()
+        # what an idle machine does may not have reached the disk yet
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end and not any(
+                os.path.getsize(os.path.join(self.dir, name)) for name in os.listdir(self.dir) if name.startswith("cpu")):
+            subprocess.run(["true"], check=True)
         r.p.kill()
         self.assertEqual(r.wait(), -signal.SIGKILL)
         with open(os.path.join(self.dir, "mmscope.json")) as f:
