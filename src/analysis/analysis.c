@@ -36,13 +36,6 @@ bool analysis_is_contended(const struct analysis_ctx *ctx, u64 wait_ns)
 	return wait_ns >= ctx->opts->contended_ns && wait_ns > ctx->resolution_ns;
 }
 
-const char *analysis_comm(const struct analysis_ctx *ctx, struct task_id id, size_t *ret_len)
-{
-	const struct task *task = tasks_get(ctx->tasks, id);
-
-	return intern_get(ctx->strings, task ? task->comm : 0, ret_len);
-}
-
 void analysis_cell_comm(struct result *r, struct cell *c, const struct analysis_ctx *ctx,
 			struct task_id id)
 {

@@ -65,8 +65,7 @@ extern const struct analysis_ops *const analysis_ops[ANALYSES];
 /* Is the interval's thread one that -p and -c ask for? Blockers are never filtered. */
 bool analysis_selects(const struct analysis_ctx *ctx, struct task_id task);
 bool analysis_is_contended(const struct analysis_ctx *ctx, u64 wait_ns);
-/* The thread's name, and the same bytes copied into the result. */
-const char *analysis_comm(const struct analysis_ctx *ctx, struct task_id task, size_t *ret_len);
+/* The thread's name, copied into the result; the cell stays null where none is known. */
 void analysis_cell_comm(struct result *r, struct cell *c, const struct analysis_ctx *ctx,
 			struct task_id task);
 void analysis_cell_string(struct result *r, struct cell *c, const struct analysis_ctx *ctx,

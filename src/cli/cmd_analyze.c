@@ -9,7 +9,6 @@
 
 #include "base/num.h"
 #include "cli/options.h"
-#include "render/escape.h"
 #include "render/json.h"
 #include "render/text.h"
 #include "session/analyze.h"

@@ -15,7 +15,6 @@
 #include "base/num.h"
 
 #define KEY_OF_ROW 0x1000 /* argp keys of the rows: above every character */
-#define NS_PER_S 1000000000ULL
 
 struct parse {
 	const struct verb *verb;
