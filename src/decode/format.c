@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "decode/ftrace_internal.h"
+#include "wire/bpf_record.h"
 
 #define DETECT_BYTES (64 * 1024)
 
@@ -274,6 +275,8 @@ enum trace_format format_detect(const char *data, size_t len)
 		len = DETECT_BYTES, end = data + len;
 	if (!len)
 		return FORMAT_UNKNOWN;
+	if (STARTS(data, end, BPF_FILE_MAGIC))
+		return FORMAT_BPF;
 	if (STARTS(data, end, trace_dat))
 		return FORMAT_TRACE_DAT;
 	if (STARTS(data, end, "PERFILE2"))

@@ -312,6 +312,10 @@ static inline void event_base(struct ftrace_text *d, const struct ftrace_record 
 	ev->user_stack = 0;
 	ev->has = full && r->has_tgid ? EVH_TGID : 0;
 	ev->name = 0;
+	ev->prio = 0;
+	ev->call = 0;
+	ev->state = 0;
+	ev->pad = 0;
 	memset(&ev->u, 0, sizeof(ev->u));
 }
 

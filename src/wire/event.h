@@ -38,7 +38,11 @@ enum event_has {
 	EVH_PRIO = 1 << 9,    /* priorities were printed */
 	EVH_FLAGS = 1 << 10,  /* flags= */
 	EVH_BAD_PID =
-		1 << 11 /* pid= differs from the header's thread id (some trees print the tgid) */
+		1 << 11, /* pid= differs from the header's thread id (some trees print the tgid) */
+	/* BPF records tell of the thread itself, whatever the event: */
+	EVH_SELF_PRIO = 1 << 12,  /* event.prio */
+	EVH_SELF_STATE = 1 << 13, /* event.state: from here on */
+	EVH_SELF_CALL = 1 << 14	  /* event.call: CALL_NONE = in none that changes mappings */
 };
 
 struct ev_fault { /* filemap_fault_*, fault_mmap_lock_fallback */
@@ -62,8 +66,13 @@ struct ev_blocked { /* *_blocked: "this thread waited wait_ns for blocker_tid" *
 };
 struct ev_lock { /* mmap_lock_*, both families */
 	u32 write, success;
-	u32 caller; /* intern id of ip= where a vendor prints it */
-	u32 pad;
+	u32 caller;	/* intern id of ip= where a vendor prints it */
+	u32 downgraded; /* a read hold that began as a downgrade, where the event says so */
+	/* LOCK_WAIT_START of BPF: the rwsem's owner when the waiter went to sleep; tid 0 = unknown
+	 */
+	u32 owner_tid, owner_tgid, owner_comm, owner_stack;
+	u32 owner_state; /* enum self_state */
+	u32 owner_write;
 };
 struct ev_sched {
 	u32 prev_tid, next_tid, prev_comm, next_comm;
@@ -78,6 +87,8 @@ enum sched_state {
 	SCHED_BLOCKED,	    /* D: uninterruptible, mostly I/O or a lock */
 	SCHED_DEAD	    /* X, Z */
 };
+/* What the thread of an event does from then on. */
+enum self_state { SELF_UNKNOWN, SELF_RUNNING, SELF_RUNNABLE, SELF_SLEEPING, SELF_BLOCKED };
 struct ev_wake {
 	u32 tid, comm;
 	s32 prio;
@@ -132,6 +143,10 @@ struct event {
 	u32 user_stack;
 	u32 has;  /* enum event_has bits */
 	u32 name; /* intern id of the event's name for EV_OTHER, else 0 */
+	s32 prio; /* EVH_SELF_PRIO */
+	u8 call;  /* EVH_SELF_CALL: enum as_call */
+	u8 state; /* EVH_SELF_STATE: enum self_state */
+	u16 pad;
 	union {
 		struct ev_fault fault;
 		struct ev_vma vma;
@@ -152,7 +167,7 @@ struct event {
 };
 
 _Static_assert(sizeof(struct ev_vma) == 56, "struct ev_vma is the largest payload");
-_Static_assert(sizeof(struct event) == 112,
+_Static_assert(sizeof(struct event) == 120,
 	       "struct event is part of the contract between decoders and model");
 
 #endif
