@@ -31,6 +31,11 @@ bool analysis_selects(const struct analysis_ctx *ctx, struct task_id id)
 	return comm_ok;
 }
 
+bool analysis_counts(const struct analysis_ctx *ctx, const struct interval *iv)
+{
+	return iv->end_ns >= ctx->opts->ended_from_ns && analysis_selects(ctx, iv->task);
+}
+
 bool analysis_is_contended(const struct analysis_ctx *ctx, u64 wait_ns)
 {
 	return wait_ns >= ctx->opts->contended_ns && wait_ns > ctx->resolution_ns;

@@ -21,6 +21,7 @@ struct analysis_opts {
 	size_t n_pids;
 	const char *const *comms; /* only waiters with one of these names (glob) */
 	size_t n_comms;
+	u64 ended_from_ns; /* waits and holds that ended before this only explain later ones */
 };
 
 /* What every analysis may look at. */
@@ -28,6 +29,7 @@ struct analysis_ctx {
 	const struct analysis_opts *opts;
 	const struct tasks *tasks;
 	const struct intern *strings;
+	const struct stacks *stacks;
 	const struct pair_seen *seen;	  /* at finish: of the whole trace */
 	const struct pair_counts *counts; /* the same */
 	u64 resolution_ns;
@@ -64,6 +66,8 @@ extern const struct analysis_ops *const analysis_ops[ANALYSES];
 
 /* Is the interval's thread one that -p and -c ask for? Blockers are never filtered. */
 bool analysis_selects(const struct analysis_ctx *ctx, struct task_id task);
+/* Is a closed interval one to count: asked for, and ended late enough (->ended_from_ns)? */
+bool analysis_counts(const struct analysis_ctx *ctx, const struct interval *iv);
 bool analysis_is_contended(const struct analysis_ctx *ctx, u64 wait_ns);
 /* The thread's name, copied into the result; the cell stays null where none is known. */
 void analysis_cell_comm(struct result *r, struct cell *c, const struct analysis_ctx *ctx,

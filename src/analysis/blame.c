@@ -1,222 +1,115 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * analysis/blame.c: who made whom wait for mmap_lock. Layer: analysis.
+ * analysis/blame.c: who made whom wait for mmap_lock or a VMA's lock. Layer: analysis.
  *
  * The time of every contended wait is cut at each begin and end of what was in its way; a slice
  * goes to the holders that exclude the waiter (shared equally, odd ns to the smallest TIDs), else
  * to the write wait that began first before it, else to the wake-up when the last holder had
- * already let go, else to unknown. The slices sum to the wait exactly.
+ * already let go, else to unknown. The slices sum to the wait exactly. In a VMA writer's way are
+ * faults: each holds the VMA's lock from its begin to its end, or, when it is retried, to its first
+ * wait. This file listens and joins; the rest: blame.h.
  */
+#include "analysis/blame.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/analysis.h"
-#include "analysis/join.h"
+#include "analysis/chain.h"
 
 #define WAIT_MAX_SEGMENTS 4096
-#define MAX_ROWS 50000
+#define BLAME_MAX_CLOSED (1u << 14)
 
-enum because { HOLDS_READ, HOLDS_WRITE, QUEUED_WRITE, WAKE_UP, UNKNOWN, BECAUSES };
-static const char *const because_names[BECAUSES] = { "holds to read", "holds to write",
-						     "queued to write", "wake-up", "unknown" };
-static const char *const mode_names[] = { "read", "write", "unknown" };
-
-struct segment_of {
-	u64 begin_ns, end_ns, full_begin_ns, place;
-	u32 task;
-	u8 what, origin; /* enum because, enum origin */
-};
-struct wait {
-	u64 begin_ns, end_ns;
-	struct task_id task;
-	u8 mode, origin;
-	VEC(struct segment_of) segments;
-};
-struct row {
-	u32 waiter, blocker; /* task ids, 0 = nobody */
-	u8 mode, because, waiter_origin, blocker_origin;
-	u64 ns, waits;
-	u64 last_wait; /* number of the wait that was counted last */
-};
-struct rows {
-	VEC(struct row) list;
-	struct map by_key;
+/* A fault that holds, or may hold, its VMA's lock. */
+struct fault {
+	struct join_node *node; /* NULL: its mm is not known yet */
+	bool homeless, waited;
+	u64 first_wait_ns, last_wait_end_ns;
+	u64 longest_wait_ns;
+	u32 reason, stack;
+	/* when it is over */
+	bool has_vma, has_address;
+	u64 vma, address;
 };
 struct blame {
 	struct analysis_ctx *ctx;
-	struct join join;
-	struct rows by_thread, by_origin;
-	u64 n_waits, refused;
-	bool failed;
+	struct join locks, vmas; /* left: waits; right: what is in their way */
+	struct blame_pool pool;
+	struct blame_rows *rows;
+	struct chains chains;
+	u64 now_ns, n_ends, refused;
 };
 
-static struct row *find_row(struct blame *b, struct rows *rows, u64 key, const struct row *like)
+static bool same_vma(const struct fault *f, const struct blame_wait *w)
 {
-	u64 *known = map_get(&rows->by_key, key);
-	struct row *row;
-
-	if (known)
-		return &rows->list.v[*known];
-	if (rows->list.n >= MAX_ROWS)
-		return NULL;
-	row = vec_push(&rows->list);
-	if (!row || !map_set(&rows->by_key, key, rows->list.n - 1)) {
-		b->failed = true;
-		return NULL;
-	}
-	*row = *like;
-	return row;
+	if (f->has_vma && w->has_vma)
+		return f->vma == w->vma;
+	return w->has_range && f->has_address && f->address >= w->vm_start &&
+	       f->address < w->vm_end;
 }
 
-static void charge(struct blame *b, const struct wait *w, u32 blocker, enum because why,
-		   enum origin origin, u64 ns)
+static bool is_in_the_way(const struct blame_wait *w, const struct join_node *left,
+			  const struct join_node *right)
 {
-	struct row like = { .waiter = w->task.v,
-			    .blocker = blocker,
-			    .mode = w->mode,
-			    .because = (u8)why,
-			    .waiter_origin = w->origin,
-			    .blocker_origin = (u8)origin };
-	u64 by_thread = (u64)w->task.v << 35 ^ (u64)blocker << 5 ^ (u64)w->mode << 3 ^ (u64)why;
-	u64 by_origin = (u64)w->mode << 24 | (u64)w->origin << 16 | (u64)origin << 8 | (u64)why;
-	struct row *row[] = { find_row(b, &b->by_thread, by_thread, &like),
-			      find_row(b, &b->by_origin, by_origin, &like) };
-
-	for (u32 i = 0; i < 2; i++) {
-		if (!row[i]) {
-			b->refused++;
-			continue;
-		}
-		row[i]->ns += ns;
-		row[i]->waits += row[i]->last_wait != b->n_waits;
-		row[i]->last_wait = b->n_waits;
-	}
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	const u64 *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-struct holder {
-	u32 tid;
-	const struct segment_of *segment;
-};
-
-static int compare_holders(const void *a, const void *b)
-{
-	const struct holder *x = a, *y = b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
-/* One slice: everything in the way is active in all of it or in none of it. */
-static void charge_slice(struct blame *b, const struct wait *w, u64 from, u64 to, u64 last_hold_ns,
-			 struct holder *holders)
-{
-	const struct segment_of *queued = NULL;
-	u64 ns = to - from;
-	size_t n = 0;
-
-	for (size_t i = 0; i < w->segments.n; i++) {
-		const struct segment_of *s = &w->segments.v[i];
-
-		if (s->begin_ns > from || s->end_ns <= from)
-			continue;
-		if (s->what != QUEUED_WRITE)
-			holders[n++] = (struct holder){
-				tasks_get(b->ctx->tasks, (struct task_id){ s->task })->tid, s
-			};
-		else if (!queued || s->full_begin_ns < queued->full_begin_ns ||
-			 (s->full_begin_ns == queued->full_begin_ns && s->place < queued->place))
-			queued = s;
-	}
-	if (n) {
-		qsort(holders, n, sizeof(*holders), compare_holders);
-		for (size_t i = 0; i < n; i++)
-			charge(b, w, holders[i].segment->task, holders[i].segment->what,
-			       holders[i].segment->origin, ns / n + (i < ns % n));
-	} else if (queued) {
-		charge(b, w, queued->task, QUEUED_WRITE, queued->origin, ns);
-	} else {
-		charge(b, w, 0, last_hold_ns && from >= last_hold_ns ? WAKE_UP : UNKNOWN,
-		       ORIGIN_OTHER, ns);
-	}
-}
-
-static void settle(struct blame *b, struct wait *w)
-{
-	size_t n = 0, capacity = 2 * w->segments.n + 2;
-	struct holder *holders = calloc(w->segments.n + 1, sizeof(*holders));
-	u64 *cuts = calloc(capacity, sizeof(*cuts)), last_hold_ns = 0;
-
-	b->n_waits++;
-	if (!cuts || !holders) {
-		b->failed = true;
-		goto out;
-	}
-	cuts[n++] = w->begin_ns;
-	cuts[n++] = w->end_ns;
-	for (size_t i = 0; i < w->segments.n; i++) {
-		const struct segment_of *s = &w->segments.v[i];
-
-		cuts[n++] = s->begin_ns;
-		cuts[n++] = s->end_ns;
-		if (s->what != QUEUED_WRITE && s->end_ns > last_hold_ns)
-			last_hold_ns = s->end_ns;
-	}
-	qsort(cuts, n, sizeof(*cuts), compare_u64);
-	for (size_t i = 0; i + 1 < n; i++) {
-		if (cuts[i] < cuts[i + 1])
-			charge_slice(b, w, cuts[i], cuts[i + 1], last_hold_ns, holders);
-	}
-out:
-	free(cuts);
-	free(holders);
+	if (right->task == w->task.v)
+		return false;
+	if (w->lock == BLAME_VMA)
+		return same_vma(right->owner, w);
+	if (right->what == BECAUSE_HOLDS_READ)
+		return w->mode != MODE_READ;
+	if (right->what == BECAUSE_QUEUED)
+		return right->begin_ns < w->begin_ns ||
+		       (right->begin_ns == w->begin_ns && right->place < left->place);
+	return true;
 }
 
 static int on_pair(void *ctx, struct join_node *left, struct join_node *right)
 {
 	struct blame *b = ctx;
-	struct wait *w = left->owner;
-	struct segment_of *s;
+	struct blame_wait *w = left->owner;
+	const struct fault *f = right->owner;
+	struct blame_segment *s;
 
-	if (right->task == w->task.v)
+	if (!is_in_the_way(w, left, right))
 		return 0;
-	if (right->what == HOLDS_READ && w->mode == MODE_READ)
-		return 0;
-	if (right->what == QUEUED_WRITE &&
-	    (right->begin_ns > w->begin_ns ||
-	     (right->begin_ns == w->begin_ns && right->place > left->place)))
-		return 0;
-	s = w->segments.n < WAIT_MAX_SEGMENTS ? vec_push(&w->segments) : NULL;
-	if (!s) {
+	if (w->segments.n >= WAIT_MAX_SEGMENTS) {
 		b->refused++;
 		return 0;
 	}
+	s = vec_push(&w->segments);
+	if (!s)
+		return -ENOMEM;
 	s->begin_ns = left->begin_ns > right->begin_ns ? left->begin_ns : right->begin_ns;
 	s->end_ns = left->end_ns < right->end_ns ? left->end_ns : right->end_ns;
 	s->full_begin_ns = right->begin_ns;
 	s->place = right->place;
 	s->task = right->task;
-	s->what = right->what;
+	s->tid = tasks_get(b->ctx->tasks, (struct task_id){ right->task })->tid;
+	s->because = right->what;
 	s->origin = right->origin;
+	s->stack = f ? f->stack : right->stack;
+	s->reason = f ? f->reason : 0;
 	return 0;
+}
+
+static int wait_settle(struct blame *b, struct blame_wait *w)
+{
+	int err = 0, failed;
+
+	blame_wait_complete(w);
+	if (w->charged)
+		err = blame_rows_add(b->rows, w);
+	failed = chains_settle(&b->chains, w);
+	return err ? err : failed;
 }
 
 static int on_retire(void *ctx, struct join_node *node)
 {
 	struct blame *b = ctx;
-	struct wait *w = node->owner;
 
-	if (!w)
-		return 0;
-	settle(b, w);
-	vec_done(&w->segments);
-	free(w);
-	return b->failed ? -ENOMEM : 0;
+	if (node->side == JOIN_LEFT && node->owner)
+		return wait_settle(b, node->owner);
+	free(node->side == JOIN_RIGHT ? node->owner : NULL);
+	return 0;
 }
 
 static void *blame_new(struct analysis_ctx *ctx)
@@ -226,8 +119,16 @@ static void *blame_new(struct analysis_ctx *ctx)
 	if (!b)
 		return NULL;
 	b->ctx = ctx;
-	join_init(&b->join, on_pair, on_retire, b);
-	b->join.max_closed = 1u << 14;
+	join_init(&b->locks, on_pair, on_retire, b);
+	join_init(&b->vmas, on_pair, on_retire, b);
+	b->locks.max_closed = BLAME_MAX_CLOSED;
+	b->vmas.max_closed = BLAME_MAX_CLOSED;
+	chains_init(&b->chains, ctx, &b->pool);
+	b->rows = blame_rows_new(ctx);
+	if (!b->rows) {
+		free(b);
+		return NULL;
+	}
 	return b;
 }
 
@@ -237,169 +138,392 @@ static void blame_free(void *self)
 
 	if (!b)
 		return;
-	join_drain(&b->join);
-	join_done(&b->join);
-	vec_done(&b->by_thread.list);
-	vec_done(&b->by_origin.list);
-	map_done(&b->by_thread.by_key);
-	map_done(&b->by_origin.by_key);
+	/* owners of nodes are freed through the join, or go over to the chains */
+	join_drain(&b->locks);
+	join_drain(&b->vmas);
+	join_done(&b->locks);
+	join_done(&b->vmas);
+	chains_done(&b->chains);
+	blame_pool_done(&b->pool);
+	blame_rows_free(b->rows);
 	free(b);
 }
 
-static struct join_node *open_node(struct blame *b, const struct interval *iv, enum join_side side,
-				   enum because what)
+static struct join_node *open_node(struct join *j, const struct interval *iv, enum join_side side,
+				   enum because what, void *owner)
 {
-	struct join_node *n = join_open(&b->join, side, iv->mm, iv->begin_ns, NULL);
+	struct join_node *n = join_open(j, side, iv->mm, iv->begin_ns, owner);
 
 	if (n) {
 		n->place = iv->begin_place;
 		n->task = iv->task.v;
 		n->what = (u8)what;
 		n->origin = iv->origin;
+		n->stack = iv->stack;
 	}
 	return n;
+}
+
+static int hold_open(struct blame *b, struct interval *iv)
+{
+	if (!iv->mm.v || iv->mode == MODE_UNKNOWN)
+		return 0;
+	iv->note[NOTE_BLAME] =
+		open_node(&b->locks, iv, JOIN_RIGHT,
+			  iv->mode == MODE_WRITE ? BECAUSE_HOLDS_WRITE : BECAUSE_HOLDS_READ, NULL);
+	return iv->note[NOTE_BLAME] ? 0 : -ENOMEM;
+}
+
+static int hold_close(struct blame *b, struct interval *iv)
+{
+	struct join_node *n = iv->note[NOTE_BLAME];
+
+	iv->note[NOTE_BLAME] = NULL;
+	if (!n)
+		return 0;
+	/* what a vendor hold is for may have shown only while it lasted (pair_vma.c: explain_hold)
+	 */
+	n->origin = iv->origin;
+	return interval_is_whole(iv) ? join_close(&b->locks, n, iv->end_ns)
+				     : join_drop(&b->locks, n);
+}
+
+/* --- waits --- */
+
+static struct join *join_of(struct blame *b, const struct blame_wait *w)
+{
+	return w->lock == BLAME_VMA ? &b->vmas : &b->locks;
+}
+
+static struct blame_wait *wait_new(struct blame *b, const struct interval *iv)
+{
+	struct blame_wait *w = blame_wait_new(&b->pool);
+
+	if (!w)
+		return NULL;
+	w->begin_ns = iv->begin_ns;
+	w->begin_place = iv->begin_place;
+	w->task = iv->task;
+	w->lock = iv->kind == IV_VMA_WAIT ? BLAME_VMA : BLAME_MMAP_LOCK;
+	w->mode = iv->mode;
+	w->stack = iv->stack;
+	return w;
+}
+
+static int wait_open(struct blame *b, struct interval *iv)
+{
+	struct blame_wait *w;
+
+	if (iv->mode == MODE_UNKNOWN)
+		return 0;
+	w = wait_new(b, iv);
+	if (!w)
+		return -ENOMEM;
+	if (chains_open(&b->chains, w)) {
+		blame_wait_free(&b->pool, w);
+		return -ENOMEM;
+	}
+	iv->note[NOTE_BLAME] = w;
+	if (iv->mm.v) {
+		w->node = open_node(join_of(b, w), iv, JOIN_LEFT, BECAUSE_UNKNOWN, NULL);
+		if (!w->node)
+			return -ENOMEM;
+	} else if (w->lock == BLAME_VMA) {
+		w->homeless = join_hold(&b->vmas, JOIN_LEFT, iv->begin_ns);
+	}
+	if (w->lock == BLAME_VMA || !iv->mm.v || iv->mode != MODE_WRITE)
+		return 0;
+	iv->note[NOTE_BLAME_QUEUE] = open_node(&b->locks, iv, JOIN_RIGHT, BECAUSE_QUEUED, NULL);
+	return iv->note[NOTE_BLAME_QUEUE] ? 0 : -ENOMEM;
+}
+
+static void take_owner(struct blame *b, struct blame_wait *w, const struct interval *iv)
+{
+	const u64 *known;
+
+	/* a reader's name stays in the lock after it has let go, and tells of the last one only */
+	if (!iv->owner_write || !iv->owner_tid)
+		return;
+	known = map_get(&b->ctx->tasks->id_of_tid, iv->owner_tid);
+	if (!known || *known == iv->task.v)
+		return;
+	w->owner = (u32)*known;
+	w->owner_tid = iv->owner_tid;
+	w->owner_stack = iv->owner_stack;
+}
+
+/* What is known of a wait only when it is over. */
+static void wait_complete(struct blame *b, struct blame_wait *w, const struct interval *iv)
+{
+	w->end_ns = iv->end_ns;
+	w->number = ++b->n_ends;
+	w->charged = analysis_counts(b->ctx, iv);
+	w->origin = iv->origin;
+	w->has_vma = iv->has_vma;
+	w->vma = iv->vma;
+	w->has_range = iv->has_range;
+	w->vm_start = iv->vm_start;
+	w->vm_end = iv->vm_end;
+	take_owner(b, w, iv);
+}
+
+static bool is_explained(struct blame *b, const struct interval *iv)
+{
+	return interval_is_whole(iv) && analysis_is_contended(b->ctx, iv->end_ns - iv->begin_ns);
+}
+
+static int wait_drop(struct blame *b, struct blame_wait *w)
+{
+	int err = w->node ? join_drop(join_of(b, w), w->node) : 0;
+	int failed = chains_drop(&b->chains, w);
+
+	return err ? err : failed;
+}
+
+/* The node is the one that was opened at its begin, unless its mm was not known then or was another
+ * than its end printed. */
+static int wait_join(struct blame *b, struct blame_wait *w, const struct interval *iv)
+{
+	struct join *j = join_of(b, w);
+	int err = 0, failed;
+
+	if (w->node && w->node->mm != iv->mm.v) {
+		err = join_drop(j, w->node);
+		w->node = NULL;
+	}
+	if (!iv->mm.v) {
+		/* nobody can be named; the time is waited all the same */
+		failed = wait_settle(b, w);
+		return err ? err : failed;
+	}
+	if (!w->node)
+		w->node = open_node(j, iv, JOIN_LEFT, BECAUSE_UNKNOWN, NULL);
+	if (!w->node) {
+		failed = chains_drop(&b->chains, w);
+		return failed ? failed : -ENOMEM;
+	}
+	w->node->owner = w;
+	failed = join_close(j, w->node, iv->end_ns);
+	return err ? err : failed;
+}
+
+static int wait_close(struct blame *b, struct interval *iv)
+{
+	struct blame_wait *w = iv->note[NOTE_BLAME];
+	struct join_node *queue = iv->note[NOTE_BLAME_QUEUE];
+	int err = 0, failed;
+
+	iv->note[NOTE_BLAME] = NULL;
+	iv->note[NOTE_BLAME_QUEUE] = NULL;
+	/* it stood in the queue from its begin, however it ended, unless it only tried */
+	if (queue && (iv->flags & IVF_FAILED_TRY))
+		err = join_drop(&b->locks, queue);
+	else if (queue)
+		err = join_close(&b->locks, queue, iv->end_ns);
+	if (!w)
+		return err;
+	if (w->homeless)
+		join_unhold(&b->vmas, JOIN_LEFT, iv->begin_ns);
+	if (!is_explained(b, iv)) {
+		failed = wait_drop(b, w);
+	} else {
+		wait_complete(b, w, iv);
+		failed = wait_join(b, w, iv);
+	}
+	return err ? err : failed;
+}
+
+/*
+ * vma_start_write_blocked tells of the wait when it is over, and names the blocker: it is charged
+ * with all of it.
+ */
+static int wait_blocked(struct blame *b, const struct interval *iv)
+{
+	const u64 *known = map_get(&b->ctx->tasks->id_of_tid, iv->blocker_tid);
+	struct blame_segment *s;
+	struct blame_wait *w;
+
+	if (!is_explained(b, iv))
+		return 0;
+	w = wait_new(b, iv);
+	if (!w)
+		return -ENOMEM;
+	wait_complete(b, w, iv);
+	w->named = true;
+	if (iv->blocker_tid && known && *known != iv->task.v) {
+		s = vec_push(&w->segments);
+		if (!s) {
+			blame_wait_free(&b->pool, w);
+			return -ENOMEM;
+		}
+		*s = (struct blame_segment){ .begin_ns = iv->begin_ns,
+					     .end_ns = iv->end_ns,
+					     .full_begin_ns = iv->begin_ns,
+					     .task = (u32)*known,
+					     .tid = iv->blocker_tid,
+					     .because = BECAUSE_HOLDS_VMA,
+					     .origin = ORIGIN_FAULT };
+	}
+	return wait_settle(b, w);
+}
+
+/* --- faults --- */
+
+static int fault_open(struct blame *b, struct interval *iv)
+{
+	struct fault *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->stack = iv->stack;
+	if (iv->mm.v) {
+		f->node = open_node(&b->vmas, iv, JOIN_RIGHT, BECAUSE_HOLDS_VMA, f);
+		if (!f->node) {
+			free(f);
+			return -ENOMEM;
+		}
+	} else {
+		f->homeless = join_hold(&b->vmas, JOIN_RIGHT, iv->begin_ns);
+	}
+	iv->note[NOTE_BLAME] = f;
+	return 0;
+}
+
+static int fault_wait_open(struct interval *iv)
+{
+	struct fault *f = iv->parent ? iv->parent->note[NOTE_BLAME] : NULL;
+
+	if (!f)
+		return 0;
+	if (!f->waited)
+		f->first_wait_ns = iv->begin_ns;
+	f->waited = true;
+	if (!f->stack)
+		f->stack = iv->stack;
+	return 0;
+}
+
+static int fault_wait_close(struct interval *iv)
+{
+	struct fault *f = iv->parent ? iv->parent->note[NOTE_BLAME] : NULL;
+	u64 ns = iv->end_ns - iv->begin_ns;
+
+	if (!f || !interval_is_whole(iv))
+		return 0;
+	f->last_wait_end_ns = iv->end_ns;
+	if (ns >= f->longest_wait_ns) {
+		f->longest_wait_ns = ns;
+		f->reason = iv->reason;
+	}
+	return 0;
+}
+
+/* Its hold ended at @end_ns, or (@held false) nothing is known of it. Its note is not valid any
+ * more. */
+static int fault_over(struct blame *b, struct interval *iv, bool held, u64 end_ns)
+{
+	struct fault *f = iv->note[NOTE_BLAME];
+	struct join_node *n = f->node;
+
+	iv->note[NOTE_BLAME] = NULL;
+	if (f->homeless)
+		join_unhold(&b->vmas, JOIN_RIGHT, iv->begin_ns);
+	if (!n && held && iv->mm.v) {
+		n = open_node(&b->vmas, iv, JOIN_RIGHT, BECAUSE_HOLDS_VMA, f);
+		if (!n) {
+			free(f);
+			return -ENOMEM;
+		}
+	}
+	if (!n) {
+		free(f);
+		return 0;
+	}
+	f->has_vma = iv->has_vma;
+	f->vma = iv->vma;
+	f->has_address = iv->has_address;
+	f->address = iv->address;
+	if (!held)
+		return join_drop(&b->vmas, n);
+	return join_close(&b->vmas, n, end_ns < iv->begin_ns ? iv->begin_ns : end_ns);
+}
+
+/* The lock was dropped before the fault's first wait; one that did not wait, now. */
+static int blame_retry(void *self, struct interval *iv)
+{
+	struct blame *b = self;
+	struct fault *f = iv->note[NOTE_BLAME];
+
+	if (!f)
+		return 0;
+	/* what it waits for, it waits for without the lock */
+	f->reason = 0;
+	return fault_over(b, iv, !(iv->flags & (IVF_OPEN_BEGIN | IVF_LOSS)),
+			  f->waited ? f->first_wait_ns : b->now_ns);
+}
+
+static int fault_close(struct blame *b, struct interval *iv)
+{
+	struct fault *f = iv->note[NOTE_BLAME];
+	u64 end_ns = iv->end_ns;
+
+	if (!f)
+		return 0;
+	/*
+	 * BPF learns of a fault's end at the thread's next sign of life, which may be long after:
+	 * that it held the lock is certain for its waits only.
+	 */
+	if (b->ctx->seen->bpf)
+		end_ns = f->last_wait_end_ns;
+	return fault_over(b, iv, interval_is_whole(iv) && end_ns, end_ns);
 }
 
 static int blame_open(void *self, struct interval *iv)
 {
 	struct blame *b = self;
 
-	if (!iv->mm.v || iv->mode == MODE_UNKNOWN)
-		return 0;
-	if (iv->kind == IV_LOCK_HOLD) {
-		iv->note[NOTE_BLAME] = open_node(b, iv, JOIN_RIGHT,
-						 iv->mode == MODE_WRITE ? HOLDS_WRITE : HOLDS_READ);
-	} else if (iv->kind == IV_LOCK_WAIT) {
-		iv->note[NOTE_BLAME] = open_node(b, iv, JOIN_LEFT, UNKNOWN);
-		if (iv->mode != MODE_WRITE)
-			return iv->note[NOTE_BLAME] ? 0 : -ENOMEM;
-		iv->note[NOTE_BLAME_QUEUE] = open_node(b, iv, JOIN_RIGHT, QUEUED_WRITE);
-		if (!iv->note[NOTE_BLAME_QUEUE])
-			return -ENOMEM;
-	} else {
+	switch (iv->kind) {
+	case IV_LOCK_HOLD:
+		return hold_open(b, iv);
+	case IV_LOCK_WAIT:
+	case IV_VMA_WAIT:
+		return wait_open(b, iv);
+	case IV_FAULT:
+		return fault_open(b, iv);
+	case IV_FAULT_WAIT:
+		return fault_wait_open(iv);
+	default:
 		return 0;
 	}
-	return iv->note[NOTE_BLAME] ? 0 : -ENOMEM;
-}
-
-static int wait_close(struct blame *b, struct interval *iv, struct join_node *n)
-{
-	struct wait *w;
-
-	if (!interval_is_whole(iv) || !analysis_is_contended(b->ctx, iv->end_ns - iv->begin_ns) ||
-	    !analysis_selects(b->ctx, iv->task))
-		return join_drop(&b->join, n);
-	w = calloc(1, sizeof(*w));
-	if (!w)
-		return -ENOMEM;
-	w->begin_ns = iv->begin_ns;
-	w->end_ns = iv->end_ns;
-	w->task = iv->task;
-	w->mode = iv->mode;
-	w->origin = iv->origin;
-	n->owner = w;
-	return join_close(&b->join, n, iv->end_ns);
-}
-
-/* Without an mm nobody can be named; the time is waited all the same. */
-static int blame_nobody(struct blame *b, const struct interval *iv)
-{
-	struct wait w = { .task = iv->task, .mode = iv->mode, .origin = iv->origin };
-
-	if (iv->mode == MODE_UNKNOWN || !interval_is_whole(iv) ||
-	    !analysis_is_contended(b->ctx, iv->end_ns - iv->begin_ns) ||
-	    !analysis_selects(b->ctx, iv->task))
-		return 0;
-	b->n_waits++;
-	charge(b, &w, 0, UNKNOWN, ORIGIN_OTHER, iv->end_ns - iv->begin_ns);
-	return b->failed ? -ENOMEM : 0;
 }
 
 static int blame_close(void *self, struct interval *iv)
 {
 	struct blame *b = self;
-	struct join_node *n = iv->note[NOTE_BLAME], *queue = iv->note[NOTE_BLAME_QUEUE];
-	int err = 0;
 
-	iv->note[NOTE_BLAME] = NULL;
-	iv->note[NOTE_BLAME_QUEUE] = NULL;
-	if (!n)
-		return iv->kind == IV_LOCK_WAIT && !iv->mm.v ? blame_nobody(b, iv) : 0;
-	/* what a vendor hold is for may have shown only while it lasted (pair_vma.c: explain_hold)
-	 */
-	n->origin = iv->origin;
-	if (iv->kind == IV_LOCK_HOLD)
-		return interval_is_whole(iv) ? join_close(&b->join, n, iv->end_ns)
-					     : join_drop(&b->join, n);
-	/* it stood in the queue from its begin, however it ended, unless it only tried */
-	if (queue && (iv->flags & IVF_FAILED_TRY))
-		err = join_drop(&b->join, queue);
-	else if (queue)
-		err = join_close(&b->join, queue, iv->end_ns);
-	return err ? err : wait_close(b, iv, n);
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	if (x->waiter != y->waiter)
-		return x->waiter < y->waiter ? -1 : 1;
-	if (x->blocker != y->blocker)
-		return x->blocker < y->blocker ? -1 : 1;
-	if (x->mode != y->mode)
-		return x->mode < y->mode ? -1 : 1;
-	if (x->waiter_origin != y->waiter_origin)
-		return x->waiter_origin < y->waiter_origin ? -1 : 1;
-	if (x->blocker_origin != y->blocker_origin)
-		return x->blocker_origin < y->blocker_origin ? -1 : 1;
-	return x->because < y->because ? -1 : x->because > y->because;
-}
-
-static void cell_name(struct cell *c, const char *s)
-{
-	cell_str(c, s, strlen(s));
-}
-
-static int thread_rows(struct blame *b, struct result *r)
-{
-	for (size_t i = 0; i < b->by_thread.list.n; i++) {
-		const struct row *row = &b->by_thread.list.v[i];
-		struct task_id waiter = { row->waiter }, blocker = { row->blocker };
-		struct cell *c = result_row(r, TABLE_BLAME);
-
-		if (!c)
-			return -ENOMEM;
-		cell_u64(c++, tasks_get(b->ctx->tasks, waiter)->tid);
-		analysis_cell_comm(r, c++, b->ctx, waiter);
-		cell_name(c++, mode_names[row->mode]);
-		cell_opt(c++, blocker.v, blocker.v ? tasks_get(b->ctx->tasks, blocker)->tid : 0);
-		analysis_cell_comm(r, c++, b->ctx, blocker);
-		cell_name(c++, because_names[row->because]);
-		cell_u64(c++, row->ns);
-		cell_u64(c++, row->waits);
+	switch (iv->kind) {
+	case IV_LOCK_HOLD:
+		return hold_close(b, iv);
+	case IV_VMA_WAIT:
+		if ((iv->flags & IVF_BLOCKED) && !iv->note[NOTE_BLAME])
+			return wait_blocked(b, iv);
+		return wait_close(b, iv);
+	case IV_LOCK_WAIT:
+		return wait_close(b, iv);
+	case IV_FAULT:
+		return fault_close(b, iv);
+	case IV_FAULT_WAIT:
+		return fault_wait_close(iv);
+	default:
+		return 0;
 	}
-	return 0;
 }
 
-static int origin_rows(struct blame *b, struct result *r)
+static int blame_advance(void *self, u64 now_ns)
 {
-	for (size_t i = 0; i < b->by_origin.list.n; i++) {
-		const struct row *row = &b->by_origin.list.v[i];
-		struct cell *c = result_row(r, TABLE_BLAME_BY_ORIGIN);
+	struct blame *b = self;
 
-		if (!c)
-			return -ENOMEM;
-		cell_name(c++, mode_names[row->mode]);
-		cell_name(c++, origin_name(row->waiter_origin));
-		cell_name(c++, row->because >= WAKE_UP ? because_names[row->because]
-						       : origin_name(row->blocker_origin));
-		cell_name(c++, because_names[row->because]);
-		cell_u64(c++, row->ns);
-		cell_u64(c++, row->waits);
-	}
+	b->now_ns = now_ns;
 	return 0;
 }
 
@@ -407,32 +531,26 @@ static int blame_finish(void *self, struct result *r)
 {
 	struct blame *b = self;
 	const struct pair_seen *seen = b->ctx->seen;
-	bool covered = seen->stock_locks || seen->vendor_waits;
+	bool covered =
+		seen->stock_locks || seen->vendor_waits || seen->vma_waits || seen->vma_blocked;
 	int err;
 
-	if (join_drain(&b->join))
+	if (join_drain(&b->locks) || join_drain(&b->vmas) || chains_drain(&b->chains))
 		return -ENOMEM;
-	b->ctx->refused += b->refused + b->join.retired_early;
-	r->tables[TABLE_BLAME].covered = covered;
-	r->tables[TABLE_BLAME].why = "no mmap_lock waits in the trace";
-	r->tables[TABLE_BLAME_BY_ORIGIN].covered = covered;
-	r->tables[TABLE_BLAME_BY_ORIGIN].why = "no mmap_lock waits in the trace";
-	if (b->by_thread.list.n) {
-		qsort(b->by_thread.list.v, b->by_thread.list.n, sizeof(*b->by_thread.list.v),
-		      compare_rows);
-		qsort(b->by_origin.list.v, b->by_origin.list.n, sizeof(*b->by_origin.list.v),
-		      compare_rows);
-	}
-	err = thread_rows(b, r);
-	return err ? err : origin_rows(b, r);
+	b->ctx->refused += b->refused + b->locks.retired_early + b->vmas.retired_early;
+	err = blame_rows_finish(b->rows, r, covered);
+	return err ? err : chains_finish(&b->chains, r, covered);
 }
 
 const struct analysis_ops analysis_blame = {
 	.key = "blame",
-	.kinds = 1u << IV_LOCK_WAIT | 1u << IV_LOCK_HOLD,
+	.kinds = 1u << IV_LOCK_WAIT | 1u << IV_LOCK_HOLD | 1u << IV_VMA_WAIT | 1u << IV_FAULT |
+		 1u << IV_FAULT_WAIT,
 	.new = blame_new,
 	.free = blame_free,
 	.open = blame_open,
 	.close = blame_close,
+	.retry = blame_retry,
+	.advance = blame_advance,
 	.finish = blame_finish,
 };

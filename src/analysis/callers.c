@@ -270,9 +270,11 @@ static int callers_finish(void *self, struct result *r)
 	struct result_table *t = &r->tables[TABLE_CALLERS];
 
 	c->ctx->refused += c->refused;
-	t->covered = seen->faults && pair_any_vma(seen);
+	t->covered = seen->faults && pair_any_vma(seen) && !seen->bpf;
 	if (!t->covered) {
-		t->why = seen->faults ? "no VMA writer events" : "no page cache fault events";
+		t->why = seen->bpf ? "BPF records tell of faults and VMA writers that slept only"
+			 : seen->faults ? "no VMA writer events"
+					: "no page cache fault events";
 		return 0;
 	}
 	if (c->rows.n)

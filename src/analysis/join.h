@@ -28,6 +28,7 @@ struct join_node {
 	u8 side;
 	bool closed;
 	u8 what, origin; /* for the owner */
+	u32 stack;
 };
 struct join_list {
 	struct join_node *first, *last;

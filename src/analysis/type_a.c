@@ -469,11 +469,11 @@ static int writer_close(struct type_a *a, struct interval *iv)
 		n = NULL;
 	}
 	if (!n && !iv->mm.v && (iv->flags & IVF_BLOCKED) && interval_is_whole(iv) &&
-	    analysis_selects(a->ctx, iv->task))
+	    analysis_counts(a->ctx, iv))
 		return join_by_blocker(a, iv);
 	if (!n && !(iv->mm.v && (late || (iv->flags & IVF_BLOCKED))))
 		return 0;
-	if (!interval_is_whole(iv) || !analysis_selects(a->ctx, iv->task))
+	if (!interval_is_whole(iv) || !analysis_counts(a->ctx, iv))
 		return n ? join_drop(&a->join, n) : 0;
 	w = calloc(1, sizeof(*w));
 	if (!w)
@@ -550,7 +550,7 @@ static int type_a_finish(void *self, struct result *r)
 	r->summary.a_writer_waits = opt(a->writer_waits);
 	r->summary.a_coincident = opt(a->coincident);
 	r->summary.a_undecided = opt(a->undecided);
-	if (seen->sched_switch) {
+	if (seen->prios) {
 		v = inversion_judge_all(&a->inversion, a->ctx->tasks);
 		r->summary.c_pairs = opt(v.pairs);
 		r->summary.c_score_ns = opt(v.score_ns);
@@ -571,7 +571,7 @@ static const char *doing_name(struct result *r, const struct analysis_ctx *ctx,
 					      [TASK_SLEEPING] = "sleeping",
 					      [TASK_BLOCKED] = "blocked" };
 	/* wake-ups alone do not tell what a thread does */
-	const char *state = ctx->seen->sched_switch ? states[row->doing] : NULL;
+	const char *state = ctx->seen->states ? states[row->doing] : NULL;
 	const char *reason = intern_get(ctx->strings, row->reason, NULL);
 
 	if (!row->reason)
@@ -666,7 +666,7 @@ static int pair_rows(struct type_a *a, struct result *r)
 		cell_str(c++, doing, strlen(doing));
 		cell_u64(c++, s[i].pairs);
 		cell_u64(c++, s[i].overlap_ns);
-		cell_opt(c++, a->ctx->seen->sched_switch, s[i].inverted);
+		cell_opt(c++, a->ctx->seen->prios, s[i].inverted);
 		cell_u64(c++, s[i].unknown);
 	}
 	free(s);

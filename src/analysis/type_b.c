@@ -154,7 +154,7 @@ static int window_close(struct type_b *b, struct interval *iv, struct join_node 
 
 	if (iv->flags & IVF_OPEN_END)
 		b->open++;
-	if (!interval_is_whole(iv) || !analysis_selects(b->ctx, iv->task))
+	if (!interval_is_whole(iv) || !analysis_counts(b->ctx, iv))
 		return join_drop(&b->join, n);
 	win = calloc(1, sizeof(*win));
 	if (!win)
@@ -252,7 +252,7 @@ static int pair_rows(struct type_b *b, struct result *r)
 		analysis_cell_comm(r, c++, b->ctx, s[i].row->blocker);
 		cell_u64(c++, s[i].windows);
 		cell_u64(c++, s[i].overlap_ns);
-		cell_opt(c++, b->ctx->seen->sched_switch, s[i].inverted);
+		cell_opt(c++, b->ctx->seen->prios, s[i].inverted);
 	}
 	free(s);
 	return err;
@@ -282,7 +282,7 @@ static int type_b_finish(void *self, struct result *r)
 	r->summary.b_retry_wait_ns = opt(b->retry_wait_ns);
 	r->summary.b_io_wait_ns = opt(b->io_wait_ns);
 	r->summary.b_open_windows = opt(b->open);
-	if (seen->sched_switch) {
+	if (seen->prios) {
 		v = inversion_judge_all(&b->inversion, b->ctx->tasks);
 		r->summary.c_b_windows = opt(v.groups);
 		r->summary.c_b_score_ns = opt(v.score_ns);

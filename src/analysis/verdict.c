@@ -131,20 +131,24 @@ static void explain_contention(struct result *r)
 	if (unknown) {
 		v->text = arena_printf(&r->arena,
 				       "inversion cannot be judged: %" PRIu64 " of %" PRIu64
-				       " pairs unknown. Page cache faults that keep their VMA lock "
+				       " pairs unknown. %s that keep their VMA lock "
 				       "while they wait "
 				       "kept %" PRIu64 " VMA writer waits waiting, %s in all.",
-				       unknown, s->a_pairs.v, s->a_writer_waits.v,
-				       ms(r, s->a_union_ns.v));
-		v->advice = "record sched_switch too: priorities come from it";
+				       unknown, s->a_pairs.v,
+				       r->trace.from_bpf ? "Faults" : "Page cache faults",
+				       s->a_writer_waits.v, ms(r, s->a_union_ns.v));
+		v->advice = r->trace.from_bpf
+				    ? "record longer: a thread's first record tells its priority"
+				    : "record sched_switch too: priorities come from it";
 		return;
 	}
 	v->text = arena_printf(&r->arena,
-			       "contention without inversion: page cache faults that keep their "
+			       "contention without inversion: %s that keep their "
 			       "VMA lock while they "
 			       "wait kept %" PRIu64
 			       " VMA writer waits waiting, %s in all; no writer was more "
 			       "important than the fault it waited for.",
+			       r->trace.from_bpf ? "faults" : "page cache faults",
 			       s->a_writer_waits.v, ms(r, s->a_union_ns.v));
 	v->advice = "quantify it: compare with a run that drops the lock for I/O";
 }
@@ -161,7 +165,11 @@ static void explain_nothing(struct result *r)
 			" waits of faults overlap a VMA writer's wait, and whether they held the "
 			"lock is undecided, since the faults were not seen whole.",
 			s->a_undecided.v);
-		v->advice = "record filemap_fault_begin, _retry and _end too, without loss";
+		v->advice = r->trace.from_bpf
+				    ? "record on: a fault is over when its thread does something "
+				      "else, until the end of the recording"
+				    : "record filemap_fault_begin, _retry and _end too, without "
+				      "loss";
 		return;
 	}
 	if (s->a_pairs.has && s->b_windows.has) {
@@ -183,7 +191,9 @@ static void explain_nothing(struct result *r)
 				       "and the other type shows "
 				       "nothing.",
 				       s->a_pairs.has ? "B" : "A");
-	v->advice = s->b_windows.has || s->a_pairs.has
+	v->advice = r->trace.from_bpf ? "record without --no-faults, on a kernel that lets BPF "
+					"programs see sched_switch"
+		    : s->b_windows.has || s->a_pairs.has
 			    ? "record the mmap_lock and vma_start_write events beside the "
 			      "filemap_fault ones"
 			    : "for Types A to C record on a kernel with the filemap_fault_* "

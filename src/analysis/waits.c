@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/stack_text.h"
 
 /* What was waited for. The order is the order of the rows. */
 enum wait_class {
@@ -182,8 +183,9 @@ static int wait_closed(struct waits *w, const struct interval *iv, enum wait_cla
 		if (iv->flags & IVF_AT_END && !(iv->flags & IVF_OPEN_BEGIN)) {
 			struct interval *copy = vec_push(&w->still_open);
 
-			if (copy)
-				*copy = *iv;
+			if (!copy)
+				return -ENOMEM;
+			*copy = *iv;
 		}
 		return 0;
 	}
@@ -223,7 +225,7 @@ static int waits_close(void *self, struct interval *iv)
 		c = WAIT_FAULT;
 		break;
 	case IV_LOCK_HOLD:
-		if (!analysis_selects(w->ctx, iv->task))
+		if (!analysis_counts(w->ctx, iv))
 			return 0;
 		if (iv->flags & (IVF_OPEN_BEGIN | IVF_OPEN_END))
 			w->hold_open[iv->mode]++;
@@ -236,7 +238,7 @@ static int waits_close(void *self, struct interval *iv)
 	default:
 		return 0;
 	}
-	if (!analysis_selects(w->ctx, iv->task))
+	if (!analysis_counts(w->ctx, iv))
 		return 0;
 	return wait_closed(w, iv, c) || w->failed ? -ENOMEM : 0;
 }
@@ -562,27 +564,76 @@ static int finish_holds(struct waits *w, struct result *r)
 	return err;
 }
 
+static void cell_stack(struct result *r, struct cell *c, struct stack_texts *texts, u32 stack)
+{
+	size_t len;
+	const char *s = intern_get(&texts->texts, stack_text_id(texts, stack), &len);
+
+	s = len ? arena_strndup(&r->arena, s, len) : NULL;
+	if (s)
+		cell_str(c, s, len);
+}
+
+/* "held to write, blocked in folio_wait_bit_common < ..." */
+static const char *holder_doing(struct result *r, struct stack_texts *texts,
+				const struct interval *iv)
+{
+	static const char *const states[] = { [SELF_UNKNOWN] = "",
+					      [SELF_RUNNING] = ", running",
+					      [SELF_RUNNABLE] = ", runnable, not running",
+					      [SELF_SLEEPING] = ", sleeping",
+					      [SELF_BLOCKED] = ", blocked" };
+	const char *stack = intern_get(&texts->texts, stack_text_id(texts, iv->owner_stack), NULL);
+
+	return arena_printf(&r->arena, "%s%s%s%s",
+			    iv->owner_write ? "held to write" : "last to read",
+			    states[iv->owner_state], *stack ? " in " : "", stack);
+}
+
+static int open_row(struct waits *w, struct result *r, struct stack_texts *texts,
+		    const struct interval *iv)
+{
+	const char *what = iv->kind == IV_VMA_WAIT     ? "vma write"
+			   : iv->kind == IV_FAULT_WAIT ? "fault"
+			   : iv->mode == MODE_READ     ? "mmap_lock read"
+			   : iv->mode == MODE_WRITE    ? "mmap_lock write"
+						       : "mmap_lock";
+	struct cell *cell = result_row(r, TABLE_OPEN);
+
+	if (!cell)
+		return -ENOMEM;
+	cell_u64(cell++, tasks_get(w->ctx->tasks, iv->task)->tid);
+	analysis_cell_comm(r, cell++, w->ctx, iv->task);
+	cell_str(cell++, what, strlen(what));
+	cell_str(cell++, origin_name(iv->origin), strlen(origin_name(iv->origin)));
+	cell_u64(cell++, iv->begin_ns);
+	cell_u64(cell++, iv->end_ns - iv->begin_ns);
+	if (iv->owner_tid) {
+		const char *doing = holder_doing(r, texts, iv);
+
+		if (!doing)
+			return -ENOMEM;
+		cell_u64(cell++, iv->owner_tid);
+		analysis_cell_string(r, cell++, w->ctx, iv->owner_comm, NULL);
+		cell_str(cell++, doing, strlen(doing));
+	} else {
+		cell += 3;
+	}
+	cell_stack(r, cell, texts, iv->stack);
+	return 0;
+}
+
 static int finish_open(struct waits *w, struct result *r)
 {
-	for (size_t i = 0; i < w->still_open.n; i++) {
-		const struct interval *iv = &w->still_open.v[i];
-		const char *what = iv->kind == IV_VMA_WAIT     ? "vma write"
-				   : iv->kind == IV_FAULT_WAIT ? "fault"
-				   : iv->mode == MODE_READ     ? "mmap_lock read"
-				   : iv->mode == MODE_WRITE    ? "mmap_lock write"
-							       : "mmap_lock";
-		struct cell *cell = result_row(r, TABLE_OPEN);
+	struct stack_texts texts;
+	int err = 0;
 
-		if (!cell)
-			return -ENOMEM;
-		cell_u64(cell++, tasks_get(w->ctx->tasks, iv->task)->tid);
-		analysis_cell_comm(r, cell++, w->ctx, iv->task);
-		cell_str(cell++, what, strlen(what));
-		cell_str(cell++, origin_name(iv->origin), strlen(origin_name(iv->origin)));
-		cell_u64(cell++, iv->begin_ns);
-		cell_u64(cell++, iv->end_ns - iv->begin_ns);
-	}
-	return 0;
+	stack_texts_init(&texts, w->ctx->stacks, w->ctx->strings);
+	for (size_t i = 0; i < w->still_open.n && !err; i++)
+		err = open_row(w, r, &texts, &w->still_open.v[i]);
+	w->ctx->refused += texts.texts.refused;
+	stack_texts_done(&texts);
+	return err;
 }
 
 static void cover(struct result *r, enum table_id t, bool covered, const char *why)

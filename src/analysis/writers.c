@@ -210,7 +210,7 @@ static int writers_close(void *self, struct interval *iv)
 {
 	struct writers *w = self;
 
-	if (iv->kind > IV_VMA_WAIT || !analysis_selects(w->ctx, iv->task))
+	if (iv->kind > IV_VMA_WAIT || !analysis_counts(w->ctx, iv))
 		return 0;
 	switch (iv->kind) {
 	case IV_FAULT:
@@ -252,7 +252,7 @@ static int finish_callers(struct writers *w, struct result *r)
 		if (!c)
 			return -ENOMEM;
 		analysis_cell_string(r, c++, w->ctx, row->caller, "not printed");
-		cell_u64(c++, row->writes);
+		cell_opt(c++, !w->ctx->seen->bpf, row->writes);
 		cell_u64(c++, row->waits.n);
 		cell_u64(c++, row->waits.sum);
 		cell_opt(c++, row->waits.n, row->waits.n ? row->waits.sum / row->waits.n : 0);
@@ -289,10 +289,10 @@ static int finish_kinds(struct writers *w, struct result *r)
 		if (!c)
 			return -ENOMEM;
 		cell_str(c++, kind_names[k], strlen(kind_names[k]));
-		cell_u64(c++, row->faults);
+		cell_opt(c++, !w->ctx->seen->bpf, row->faults);
 		cell_u64(c++, row->fault_waits);
 		cell_u64(c++, row->fault_wait_ns);
-		cell_u64(c++, row->writes);
+		cell_opt(c++, !w->ctx->seen->bpf, row->writes);
 		cell_u64(c++, row->write_waits);
 		cell_u64(c++, row->write_wait_ns);
 	}

@@ -9,6 +9,11 @@
 #define OPEN_BEGIN 0
 #define OPEN_END UINT64_MAX
 
+static u64 saturating_add(u64 a, u64 b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 void gaps_init(struct gaps *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -18,6 +23,7 @@ void gaps_done(struct gaps *g)
 {
 	vec_done(&g->list);
 	vec_done(&g->cpus);
+	vec_done(&g->spans);
 	gaps_init(g);
 }
 
@@ -110,6 +116,36 @@ void gaps_lost(struct gaps *g, u16 cpu, u64 n, bool n_known)
 	c->pending_begin_ns = c->seen ? c->last_ns : OPEN_BEGIN;
 }
 
+void gaps_span(struct gaps *g, u64 begin_ns, u64 end_ns, u64 n, bool n_known)
+{
+	struct gap *span;
+
+	g->all.marks++;
+	g->all.lost_events = saturating_add(g->all.lost_events, n);
+	g->all.minimum |= !n_known;
+	if (begin_ns > end_ns) {
+		u64 swap = begin_ns;
+
+		begin_ns = end_ns;
+		end_ns = swap;
+	}
+	if (g->spans.n >= GAPS_MAX) {
+		g->joined++;
+		span = &g->spans.v[g->spans.n - 1];
+		if (begin_ns < span->begin_ns)
+			span->begin_ns = begin_ns;
+		if (end_ns > span->end_ns)
+			span->end_ns = end_ns;
+		return;
+	}
+	span = vec_push(&g->spans);
+	if (!span) {
+		g->failed = true;
+		return;
+	}
+	*span = (struct gap){ begin_ns, end_ns };
+}
+
 static int compare_gaps(const void *a, const void *b)
 {
 	const struct gap *x = a, *y = b;
@@ -117,10 +153,52 @@ static int compare_gaps(const void *a, const void *b)
 	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
+/* Sorted, and those that overlap made one. Gaps that only touch stay two: an interval between them
+ * would have no length. */
+static size_t unite(struct gap *v, size_t n)
+{
+	size_t last = 0;
+
+	if (!n)
+		return 0;
+	qsort(v, n, sizeof(*v), compare_gaps);
+	for (size_t i = 1; i < n; i++) {
+		if (v[i].begin_ns >= v[last].end_ns)
+			v[++last] = v[i];
+		else if (v[i].end_ns > v[last].end_ns)
+			v[last].end_ns = v[i].end_ns;
+	}
+	return last + 1;
+}
+
+/* A side that is missing, or outside the trace, is the trace's own. */
+static void finish_spans(struct gaps *g)
+{
+	for (size_t i = 0; i < g->spans.n; i++) {
+		struct gap *s = &g->spans.v[i];
+
+		if (s->begin_ns < g->first_ns)
+			s->begin_ns = g->first_ns;
+		if (s->end_ns > g->last_ns)
+			s->end_ns = g->last_ns;
+		if (s->end_ns < s->begin_ns)
+			s->end_ns = s->begin_ns;
+	}
+	g->spans.n = unite(g->spans.v, g->spans.n);
+	for (size_t i = 0; i < g->spans.n; i++) {
+		struct gap *gap = vec_push(&g->list);
+
+		if (!gap) {
+			g->failed = true;
+			return;
+		}
+		*gap = g->spans.v[i];
+		g->all.gap_ns += gap->end_ns - gap->begin_ns;
+	}
+}
+
 void gaps_finish(struct gaps *g)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < g->cpus.n; i++) {
 		struct gap_cpu *c = &g->cpus.v[i];
 
@@ -141,21 +219,8 @@ void gaps_finish(struct gaps *g)
 		if (gap->end_ns == OPEN_END)
 			gap->end_ns = g->last_ns;
 	}
-	if (g->list.n)
-		qsort(g->list.v, g->list.n, sizeof(*g->list.v), compare_gaps);
-	for (size_t i = 1; i < g->list.n; i++) {
-		struct gap *last = &g->list.v[n], *gap = &g->list.v[i];
-
-		/* gaps that only touch stay two: an interval between them would have no length */
-		if (gap->begin_ns < last->end_ns) {
-			if (gap->end_ns > last->end_ns)
-				last->end_ns = gap->end_ns;
-		} else {
-			g->list.v[++n] = *gap;
-		}
-	}
-	if (g->list.n)
-		g->list.n = n + 1;
+	finish_spans(g);
+	g->list.n = unite(g->list.v, g->list.n);
 }
 
 bool gaps_touch(struct gaps *g, u64 begin_ns, u64 end_ns)

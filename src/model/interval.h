@@ -43,6 +43,12 @@ struct interval {
 	u64 vma, vm_start, vm_end, address, ino;
 	u32 caller, reason; /* intern ids */
 	u32 blocker_tid;    /* as a *_blocked event names it, 0 = none */
+	u32 stack;	    /* kernel stack id of its first event, 0 = none */
+	/* IV_LOCK_WAIT from BPF: the rwsem's owner when the waiter went to sleep; tid 0 = unknown
+	 */
+	u32 owner_tid, owner_comm, owner_stack;
+	u8 owner_state; /* enum self_state */
+	bool owner_write;
 	/* IV_FAULT */
 	bool retried;
 	u64 io_wait_ns; /* sum of its closed waits without loss */

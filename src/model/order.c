@@ -33,6 +33,7 @@ struct order_task {
 };
 
 struct order {
+	u64 window_ns;
 	order_sink sink;
 	void *ctx;
 	struct event *ring;   /* an event's ->line is replaced by its arrival number */
@@ -59,12 +60,13 @@ static const char *const event_classes[EV_LIMIT] = {
 #undef EVENT
 };
 
-struct order *order_new(struct intern *strings, order_sink sink, void *ctx)
+struct order *order_new(struct intern *strings, u64 window_ns, order_sink sink, void *ctx)
 {
 	struct order *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
+	o->window_ns = window_ns;
 	o->sink = sink;
 	o->ctx = ctx;
 	map_init(&o->task_of_tid);
@@ -350,7 +352,7 @@ int order_push(struct order *o, const struct event *ev)
 		return 0;
 	}
 	if (unlikely(o->started && ev->time_ns < o->newest_ns)) {
-		if (o->newest_ns - ev->time_ns > ORDER_WINDOW_NS || ev->time_ns < o->released_ns) {
+		if (o->newest_ns - ev->time_ns > o->window_ns || ev->time_ns < o->released_ns) {
 			o->stats.late_events++;
 			return 0;
 		}
@@ -366,7 +368,7 @@ int order_push(struct order *o, const struct event *ev)
 	o->newest_ns = ev->time_ns;
 	err = make_room(o);
 	while (!err && (o->head != o->tail || o->n_heap) &&
-	       ev->time_ns - oldest_ns(o) > ORDER_WINDOW_NS)
+	       ev->time_ns - oldest_ns(o) > o->window_ns)
 		err = release_one(o);
 	if (err)
 		return err;

@@ -92,6 +92,7 @@ struct interval *pair_make(struct pair *p, enum interval_kind kind)
 	iv->task = p->task_id;
 	iv->mm = p->mm;
 	iv->printed_mm = p->mm.v != 0;
+	iv->stack = p->ev ? p->ev->stack : 0;
 	return iv;
 }
 
@@ -224,6 +225,8 @@ static void sched_switch(struct pair *p)
 	struct task *next = other_task(p, s->next_tid, s->next_comm);
 
 	p->seen.sched_switch = true;
+	p->seen.prios = true;
+	p->seen.states = true;
 	/* an exited thread is shown once more as prev: its tid is not free before that */
 	if (!prev || prev->dead)
 		prev = other_task(p, s->prev_tid, s->prev_comm);
@@ -390,6 +393,32 @@ static int dispatch(struct pair *p)
 	}
 }
 
+/* What an event of BPF tells of its own thread. */
+static void note_self(struct pair *p)
+{
+	static const u8 states[] = { [SELF_UNKNOWN] = TASK_UNKNOWN,
+				     [SELF_RUNNING] = TASK_RUNNING,
+				     [SELF_RUNNABLE] = TASK_RUNNABLE,
+				     [SELF_SLEEPING] = TASK_SLEEPING,
+				     [SELF_BLOCKED] = TASK_BLOCKED };
+	const struct event *ev = p->ev;
+
+	if (ev->has & EVH_SELF_PRIO) {
+		p->seen.prios = true;
+		if (!task_note_prio(p->task, p->now_ns, ev->prio, true))
+			p->tasks->failed = true;
+	}
+	if ((ev->has & EVH_SELF_STATE) && ev->state < ARRAY_LEN(states)) {
+		p->seen.states = true;
+		task_note_state(p->task, p->now_ns, states[ev->state]);
+	}
+	if ((ev->has & EVH_SELF_CALL) && ev->call < CALL_LIMIT) {
+		p->seen.calls = true;
+		p->task->call = ev->call;
+		p->task->page_fault = false;
+	}
+}
+
 int pair_event(struct pair *p, const struct event *ev, u64 place)
 {
 	int err = 0;
@@ -416,6 +445,8 @@ int pair_event(struct pair *p, const struct event *ev, u64 place)
 	if (ev->has & EVH_TGID)
 		p->task->tgid = ev->tgid;
 	p->seen.stacks |= ev->stack != 0;
+	if (unlikely(ev->has & (EVH_SELF_PRIO | EVH_SELF_STATE | EVH_SELF_CALL)))
+		note_self(p);
 	p->mm = tasks_mm(p->tasks, ev->mm, p->task_id);
 	if (p->mm.v)
 		tasks_mm_enter(p->tasks, p->task_id, p->mm);

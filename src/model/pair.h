@@ -26,6 +26,9 @@ struct pair_seen {
 	bool vma_begin, vma_begin_v2, vma_waits, vma_done, vma_blocked;
 	bool faults, fault_waits, fault_ends; /* ends: filemap_fault_end or _retry */
 	bool sched_switch, stacks, calls, page_faults;
+	bool prios;  /* priorities are told, by sched_switch or by the events themselves */
+	bool states; /* what a thread does is told, in one of the same ways */
+	bool bpf;    /* the events are made from BPF records: only what slept or waited is told */
 };
 static inline bool pair_vendor_locks(const struct pair_seen *s)
 {

@@ -127,6 +127,17 @@ static int tell_retry(struct pair *p, struct interval *fault)
 	return err;
 }
 
+/* A BPF record of the retry may bear the time of the very attempt to lock that showed it. */
+static void adopt_own_wait(struct pair *p, struct interval *window)
+{
+	for (struct lock_state *s = p->task->locks; s; s = s->next) {
+		if (!s->wait || s->wait->mode != MODE_READ || !mm_same(s->mm, window->mm))
+			continue;
+		window->has_own_wait = true;
+		window->own_place = s->wait->begin_place;
+	}
+}
+
 /* The fault dropped its lock: from here the thread is on its way to mmap_lock (Type B's window). */
 static int fault_retried(struct pair *p, struct interval *fault)
 {
@@ -153,6 +164,8 @@ static int fault_retried(struct pair *p, struct interval *fault)
 	iv->mm = fault->mm;
 	iv->origin = ORIGIN_FAULT;
 	iv->io_wait_ns = fault->io_wait_ns;
+	if (p->seen.bpf)
+		adopt_own_wait(p, iv);
 	return pair_tell_open(p, iv);
 }
 

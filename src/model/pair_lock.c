@@ -44,6 +44,16 @@ static enum lock_mode mode_of(const struct event *ev)
 	return ev->u.lock.write ? MODE_WRITE : MODE_READ;
 }
 
+static void take_owner(struct pair *p, struct interval *iv, const struct ev_lock *l)
+{
+	(void)tasks_named(p->tasks, l->owner_tid, l->owner_comm);
+	iv->owner_tid = l->owner_tid;
+	iv->owner_comm = l->owner_comm;
+	iv->owner_stack = l->owner_stack;
+	iv->owner_state = l->owner_state <= SELF_BLOCKED ? (u8)l->owner_state : SELF_UNKNOWN;
+	iv->owner_write = l->owner_write;
+}
+
 static int wait_begin(struct pair *p, struct lock_state *s, enum lock_mode mode)
 {
 	int err = pair_close(p, &s->wait, p->now_ns, IVF_OPEN_END);
@@ -55,6 +65,8 @@ static int wait_begin(struct pair *p, struct lock_state *s, enum lock_mode mode)
 		return 0;
 	s->wait->mode = (u8)mode;
 	s->wait->origin = (u8)pair_origin(p, p->ev->u.lock.caller, mode);
+	if (p->ev->kind == EV_LOCK_WAIT_START)
+		take_owner(p, s->wait, &p->ev->u.lock);
 	if (mode == MODE_READ)
 		pair_retry_wait_begins(p, s->wait);
 	return pair_tell_open(p, s->wait);
@@ -153,7 +165,15 @@ static int hold_start(struct pair *p, struct lock_state *s, enum lock_mode mode)
 	if (mode == MODE_READ && s->hold && s->hold->mode == MODE_WRITE)
 		return downgrade(p, s);
 	err = pair_close(p, &s->hold, p->now_ns, IVF_OPEN_END);
-	return err ? err : hold_begin(p, s, mode, ORIGIN_OTHER);
+	if (!err)
+		err = hold_begin(p, s, mode, ORIGIN_OTHER);
+	/* the write hold before it kept nobody waiting, so that nothing told of it */
+	if (!err && p->ev->u.lock.downgraded && mode == MODE_READ) {
+		p->counts.downgrades++;
+		if (s->hold)
+			s->hold->flags |= IVF_DOWNGRADED;
+	}
+	return err;
 }
 
 static int released(struct pair *p, struct lock_state *s, enum lock_mode mode)

@@ -152,6 +152,7 @@ static int blocked(struct pair *p)
 	struct interval *iv;
 
 	p->seen.vma_blocked = true;
+	(void)tasks_named(p->tasks, b->blocker_tid, b->blocker_comm);
 	if (p->seen.vma_waits) {
 		p->counts.blocked_cross_checks++;
 		return 0;

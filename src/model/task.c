@@ -71,6 +71,18 @@ struct task_id tasks_find(struct tasks *t, u32 tid)
 	return (struct task_id){ c->id };
 }
 
+struct task_id tasks_named(struct tasks *t, u32 tid, u32 comm)
+{
+	u64 *known = tid ? map_get(&t->id_of_tid, tid) : NULL;
+	struct task_id id = { known ? (u32)*known : 0 };
+
+	if (!id.v && tid)
+		id = tasks_new(t, tid);
+	if (id.v && comm && !tasks_get(t, id)->comm)
+		tasks_get(t, id)->comm = comm;
+	return id;
+}
+
 static struct mm_id mm_new(struct tasks *t, u64 pointer)
 {
 	struct mm *mm = vec_push(&t->mms);

@@ -38,11 +38,12 @@ struct task {
 	bool acted;    /* an event of its own was seen */
 	bool exited;   /* sched_process_exit seen */
 	bool dead;     /* its last sched_switch seen too, or a new thread has its tid */
-	/* priorities, by sched_switch */
+	/* priorities, by sched_switch or an event's own */
 	VEC(struct prio_change) prios; /* the newest TASK_PRIOS_KEPT changes at most */
 	bool prios_forgotten;
 	bool has_late_prio;
-	s32 late_prio; /* of the first sched_switch that shows it as prev */
+	s32 late_prio; /* of the first sched_switch that shows it as prev, or event that tells its
+			  own */
 	struct state_change states[TASK_STATES_KEPT];
 	u32 n_states;
 	/* what it is inside of */
@@ -94,6 +95,9 @@ static inline struct task *tasks_get(const struct tasks *t, struct task_id id)
 }
 /* The living thread with this tid, made when new; id 0 only when out of memory (->failed). */
 struct task_id tasks_find(struct tasks *t, u32 tid);
+/* The thread that another's event names, which may never be seen otherwise: the newest of the tid,
+ * also when it is over. 0 for tid 0. */
+struct task_id tasks_named(struct tasks *t, u32 tid, u32 comm);
 /* A fork says that @tid is a new thread: the old one of that tid, if any, is over. */
 struct task_id tasks_new(struct tasks *t, u32 tid);
 /* The address space that a pointer stands for at this point. 0 for pointer 0. */
@@ -106,7 +110,8 @@ void tasks_mm_enter(struct tasks *t, struct task_id by, struct mm_id mm);
  */
 void tasks_mm_leave(struct tasks *t, struct task_id by, bool may_end);
 
-/* A sched_switch at @time_ns shows the thread with @prio. False when out of memory. */
+/* A sched_switch (or an event of its own: as prev) at @time_ns shows the thread with @prio. False
+ * when out of memory. */
 bool task_note_prio(struct task *task, u64 time_ns, s32 prio, bool as_prev);
 /* By the last sched_switch at or before @time_ns; late when the first one came later, never when
  * that one is forgotten. */

@@ -8,10 +8,10 @@
 #include "render/json.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "render/escape.h"
+#include "render/json_out.h"
 
 struct json_out {
 	const struct result *r;
@@ -253,6 +253,7 @@ static void put_trace(struct json_out *j, json_t *top)
 	put(j, o, "refused_intervals", value_u64(t->refused_intervals));
 	put(j, o, "broken_chunks", value_u64(t->broken_chunks));
 	put(j, o, "has_sched_switch", json_boolean(t->has_sched_switch));
+	put(j, o, "has_priorities", json_boolean(t->has_prios));
 	put(j, o, "has_stacks", json_boolean(t->has_stacks));
 	put(j, o, "has_calls", json_boolean(t->has_calls));
 	put(j, o, "incomplete", json_boolean(j->r->incomplete));
@@ -323,6 +324,7 @@ static json_t *value_cell(const struct json_out *j, const struct col *col, const
 		snprintf(hex, sizeof(hex), "0x%llx", (unsigned long long)c->u);
 		return json_string(hex);
 	case COL_STR:
+	case COL_LINE:
 		return value_bytes(c->s, c->len);
 	case COL_PERCENT:
 		return value_percent(c->u);
@@ -381,13 +383,26 @@ static int sink_write(const char *data, size_t len, void *ctx)
 	return -1;
 }
 
-int render_json(const struct result *r, FILE *out, const struct render_opts *o, struct error *e)
+int json_write(json_t *top, size_t flags, FILE *out, struct error *e)
+{
+	struct sink sink = { .out = out };
+	int failed;
+
+	/* 15 digits: 33.33 stays 33.33, which has no exact double. */
+	failed =
+		!top || json_dump_callback(top, sink_write, &sink, flags | JSON_REAL_PRECISION(15));
+	json_decref(top);
+	if (failed && !sink.err)
+		return error_set(e, -ENOMEM, "out of memory while the JSON was made");
+	if (!sink.err)
+		sink_write("\n", 1, &sink);
+	return render_finish(out, sink.err, e);
+}
+
+json_t *json_of_result(const struct result *r, const struct render_opts *o)
 {
 	struct json_out j = { .r = r, .o = o };
-	struct sink sink = { .out = out };
 	json_t *top = json_object();
-	/* 15 digits: 33.33 stays 33.33, which has no exact double. */
-	size_t flags = JSON_INDENT(1) | JSON_REAL_PRECISION(15);
 
 	put(&j, top, "workload", value_str(r->workload));
 	put(&j, top, "kernel", value_str(r->kernel));
@@ -399,12 +414,13 @@ int render_json(const struct result *r, FILE *out, const struct render_opts *o, 
 	for (u32 i = 0; i < TABLES; i++)
 		if (render_wants_table(o, i))
 			put(&j, top, table_defs[i].key, value_table(&j, i));
-	if (!j.failed && json_dump_callback(top, sink_write, &sink, flags) && !sink.err)
-		j.failed = true;
+	if (!j.failed)
+		return top;
 	json_decref(top);
-	if (j.failed)
-		return error_set(e, -ENOMEM, "out of memory while the JSON was made");
-	if (!sink.err)
-		sink_write("\n", 1, &sink);
-	return render_finish(out, sink.err, e);
+	return NULL;
+}
+
+int render_json(const struct result *r, FILE *out, const struct render_opts *o, struct error *e)
+{
+	return json_write(json_of_result(r, o), JSON_INDENT(1), out, e);
 }

@@ -150,15 +150,18 @@ static void put_trace_lines(struct text *t)
 			 begin / 1000 % 1000000, end / 1000000000, end / 1000 % 1000000,
 			 tr->clock ? ", clock " : "", tr->clock ? tr->clock : "", res);
 	put_line(t, "time", s);
-	snprintf(s, sizeof(s), "%.64s: %llu lines, %llu events, %u CPU%s",
+	snprintf(s, sizeof(s), "%.64s: %llu %s, %llu events, %u CPU%s",
 		 tr->format ? tr->format : "trace", (unsigned long long)tr->lines,
-		 (unsigned long long)tr->events, tr->cpus, tr->cpus == 1 ? "" : "s");
+		 tr->from_bpf ? "records" : "lines", (unsigned long long)tr->events, tr->cpus,
+		 tr->cpus == 1 ? "" : "s");
 	put_line(t, "read", s);
 	snprintf(s, sizeof(s),
-		 "mmap_lock events: %.32s; VMA writer events: %.32s; sched_switch: %s; stacks: %s; "
+		 "mmap_lock events: %.32s; VMA writer events: %.32s; %s: %s; stacks: %s; "
 		 "system calls: %s",
 		 tr->lock_family ? tr->lock_family : "none",
-		 tr->vma_family ? tr->vma_family : "none", tr->has_sched_switch ? "yes" : "no",
+		 tr->vma_family ? tr->vma_family : "none",
+		 tr->from_bpf ? "priorities" : "sched_switch",
+		 (tr->from_bpf ? tr->has_prios : tr->has_sched_switch) ? "yes" : "no",
 		 tr->has_stacks ? "yes" : "no", tr->has_calls ? "yes" : "no");
 	put_line(t, "used", s);
 }
@@ -199,6 +202,8 @@ static void put_skipped(struct text *t)
 
 	for (u32 i = 0; i < n; i++)
 		sum += tr->line_class_skipped[i] ? tr->line_classes[i] : 0;
+	if (tr->from_bpf)
+		return; /* the notes tell of records that were left out */
 	put_label(t, "skipped");
 	if (!sum) {
 		text_put(t, "no line");

@@ -62,5 +62,16 @@ void text_number(u64 v, u32 columns, char ret[TEXT_NUMBER_MAX]);
 /* Blocks of the report. */
 void text_summary(struct text *t);
 void text_table(struct text *t, enum table_id id);
+/* Some columns and rows of a table under a title of their own. */
+struct text_part {
+	enum table_id id;
+	const char *title;
+	const char *const *columns;			 /* by key, ended by NULL; NULL = all */
+	bool (*wanted)(const struct result *r, u32 row); /* NULL = every row */
+	const char *sort_by; /* a column of numbers, largest first; NULL = as they are */
+	u32 top;	     /* rows, 0 = all */
+};
+/* False, and nothing printed, when there is no such row. */
+bool text_table_part(struct text *t, const struct text_part *part);
 
 #endif

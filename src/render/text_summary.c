@@ -104,12 +104,25 @@ static void put_spread(struct text *t, const char *what, const struct result_spr
 	text_item(t, LABEL_COLUMN, 3, line);
 }
 
+/* BPF records: how many there were in all is not known, but their waits are. */
+static bool only_slept(struct text *t, enum table_id table, const struct result_spread *waits)
+{
+	if (!t->r->trace.from_bpf || !t->r->tables[table].covered)
+		return false;
+	text_item(t, LABEL_COLUMN, 3, "those that slept");
+	put_spread(t, "waits", waits);
+	text_end_line(t);
+	return true;
+}
+
 static void put_faults(struct text *t)
 {
 	const struct result_summary *s = &t->r->summary;
 	char line[80];
 
 	put_label(t, "Faults");
+	if (only_slept(t, TABLE_FAULT_WAITS, &s->fault_wait))
+		return;
 	if (!s->fault_total.has) {
 		put_na(t, why_no_faults(t));
 		return;
@@ -132,6 +145,8 @@ static void put_writers(struct text *t)
 	const struct result_summary *s = &t->r->summary;
 
 	put_label(t, "Writers");
+	if (only_slept(t, TABLE_VMA_WRITERS, &s->vma_write_wait))
+		return;
 	if (!s->vma_write_total.has) {
 		put_na(t, why_no_writers(t));
 		return;
@@ -203,7 +218,7 @@ static void put_b(struct text *t)
 
 static const char *why_no_c(const struct text *t, const char *why)
 {
-	return t->r->trace.has_sched_switch ? why : "no sched_switch events";
+	return t->r->trace.has_prios ? why : "no sched_switch events";
 }
 
 static void put_c(struct text *t)
@@ -224,7 +239,7 @@ static void put_c(struct text *t)
 		{ "known later", s->c_b_late, false },
 	};
 
-	if (!s->c_pairs.has && !s->c_b_windows.has && !t->r->trace.has_sched_switch) {
+	if (!s->c_pairs.has && !s->c_b_windows.has && !t->r->trace.has_prios) {
 		put_type(t, "Type C", "the waiter is more important than its blocker",
 			 why_no_c(t, NULL), of_a, ARRAY_LEN(of_a));
 		return;

@@ -8,6 +8,7 @@
  */
 #include "render/text_out.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "render/escape.h"
@@ -21,10 +22,14 @@
 
 struct layout {
 	const struct table_def *def;
+	const char *title, *how_to_see_all;
 	const struct result_table *table;
-	u32 n_rows; /* shown */
-	u32 n;	    /* columns shown */
+	u32 n_rows;	 /* shown */
+	u32 n_wanted;	 /* of these */
+	const u32 *rows; /* which, in their order; NULL = the first */
+	u32 n;		 /* columns shown */
 	u32 cols[TABLE_MAX_COLS], width[TABLE_MAX_COLS];
+	u32 lines[TABLE_MAX_COLS], n_lines; /* columns shown as lines below the row */
 	u32 gap;
 	int approximate; /* the column that flags approximate percentiles, or -1 */
 };
@@ -36,7 +41,9 @@ static bool col_is_string(const struct col *c)
 
 static const struct cell *cell_at(const struct layout *l, u32 row, u32 col)
 {
-	return &l->table->cells.v[(size_t)row * l->def->n_cols + col];
+	size_t i = l->rows ? l->rows[row] : row;
+
+	return &l->table->cells.v[i * l->def->n_cols + col];
 }
 
 static bool row_is_approximate(const struct layout *l, u32 row)
@@ -134,12 +141,26 @@ static void shrink(struct layout *l, bool strings, u32 limit, u32 floor)
 	}
 }
 
-static void layout_init(struct layout *l, const struct text *t, enum table_id id)
+/* @keys: only these columns, ended by NULL; NULL = all of the report. */
+static bool wants_column(const struct col *c, const char *const *keys)
+{
+	if (c->json_only || c->kind == COL_BUCKETS)
+		return false;
+	for (; keys && *keys; keys++)
+		if (!strcmp(*keys, c->key))
+			return true;
+	return !keys;
+}
+
+static void layout_init(struct layout *l, const struct text *t, enum table_id id,
+			const char *const *keys)
 {
 	memset(l, 0, sizeof(*l));
 	l->def = &table_defs[id];
+	l->title = l->def->title;
+	l->how_to_see_all = " (--top 0 shows all)";
 	l->table = &t->r->tables[id];
-	l->n_rows = l->table->n_rows;
+	l->n_rows = l->n_wanted = l->table->n_rows;
 	if (t->o->top && t->o->top < l->n_rows)
 		l->n_rows = t->o->top;
 	l->approximate = -1;
@@ -148,9 +169,12 @@ static void layout_init(struct layout *l, const struct text *t, enum table_id id
 
 		if (c->kind == COL_FLAG && !strcmp(c->key, "approximate"))
 			l->approximate = (int)i;
-		if (c->json_only || c->kind == COL_BUCKETS || l->n == TABLE_MAX_COLS)
+		if (!wants_column(c, keys) || l->n + l->n_lines == TABLE_MAX_COLS)
 			continue;
-		l->cols[l->n++] = i;
+		if (c->kind == COL_LINE)
+			l->lines[l->n_lines++] = i;
+		else
+			l->cols[l->n++] = i;
 	}
 }
 
@@ -223,14 +247,33 @@ static void put_row(struct text *t, const struct layout *l, u32 row)
 	text_end_line(t);
 }
 
+/* "      behind: mprotect tid 12 holds mmap_lock < fault tid 34 holds the VMA lock" */
+static void put_line(struct text *t, const struct col *c, const struct cell *cell)
+{
+	char s[TEXT_LINE_BYTES / 2];
+	size_t n = cell->len < sizeof(s) - 1 ? cell->len : sizeof(s) - 1;
+
+	if (cell->null)
+		return;
+	memcpy(s, cell->s, n);
+	s[n] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (!s[i])
+			s[i] = '?';
+	text_pad(t, INDENT * 3);
+	text_printf(t, "%s:", c->heading);
+	text_wrap(t, INDENT * 4, s);
+	text_end_line(t);
+}
+
 static void put_remainder(struct text *t, const struct layout *l)
 {
-	u64 cut = l->table->n_rows - l->n_rows;
+	u64 cut = l->n_wanted - l->n_rows;
 	bool approximate = false;
 
 	if (cut) {
-		text_printf(t, "  ... %llu more row%s (--top 0 shows all)", (unsigned long long)cut,
-			    cut == 1 ? "" : "s");
+		text_printf(t, "  ... %llu more row%s%s", (unsigned long long)cut,
+			    cut == 1 ? "" : "s", l->how_to_see_all);
 		text_end_line(t);
 	}
 	if (l->table->rows_left_out) {
@@ -252,7 +295,7 @@ static void title_line(struct text *t, const struct layout *l, const char *tail)
 {
 	char s[256];
 
-	snprintf(s, sizeof(s), "%s%s", l->def->title, tail);
+	snprintf(s, sizeof(s), "%s%s", l->title, tail);
 	text_heading(t, s);
 }
 
@@ -323,11 +366,78 @@ static void put_buckets(struct text *t, const struct layout *l)
 	}
 }
 
+static void put_rows(struct text *t, struct layout *l)
+{
+	layout_fit(l, t);
+	title_line(t, l, has_durations(l) ? " (times in us)" : "");
+	put_header(t, l);
+	for (u32 row = 0; row < l->n_rows; row++) {
+		put_row(t, l, row);
+		for (u32 i = 0; i < l->n_lines; i++)
+			put_line(t, &l->def->cols[l->lines[i]], cell_at(l, row, l->lines[i]));
+	}
+	put_remainder(t, l);
+}
+
+struct sort {
+	const struct result *r;
+	const struct text_part *part;
+};
+
+static int compare_rows(const void *a, const void *b, void *ctx)
+{
+	const struct sort *s = ctx;
+	u32 row_a = *(const u32 *)a, row_b = *(const u32 *)b;
+	const struct cell *x = result_cell(s->r, s->part->id, row_a, s->part->sort_by);
+	const struct cell *y = result_cell(s->r, s->part->id, row_b, s->part->sort_by);
+
+	if (x && y && !x->null && !y->null && x->u != y->u)
+		return x->u < y->u ? 1 : -1;
+	return (row_a > row_b) - (row_a < row_b);
+}
+
+/* The rows that @part wants, of which @l then shows as many as it may. NULL when out of memory. */
+static u32 *choose_rows(struct layout *l, const struct text *t, const struct text_part *part)
+{
+	u32 *rows = malloc(((size_t)l->table->n_rows + 1) * sizeof(*rows)), n = 0;
+
+	for (u32 row = 0; rows && row < l->table->n_rows; row++)
+		if (!part->wanted || part->wanted(t->r, row))
+			rows[n++] = row;
+	if (rows && part->sort_by)
+		qsort_r(rows, n, sizeof(*rows), compare_rows, &(struct sort){ t->r, part });
+	l->rows = rows;
+	l->n_wanted = n;
+	l->n_rows = part->top && part->top < n ? part->top : n;
+	return rows;
+}
+
+bool text_table_part(struct text *t, const struct text_part *part)
+{
+	struct layout l;
+	u32 *rows;
+
+	layout_init(&l, t, part->id, part->columns);
+	if (!l.table->covered || !l.n_rows)
+		return false;
+	rows = choose_rows(&l, t, part);
+	if (!rows)
+		t->err = ENOMEM;
+	if (rows && l.n_rows) {
+		l.title = part->title;
+		l.how_to_see_all = "";
+		text_gap(t, false);
+		put_rows(t, &l);
+	}
+	free(rows);
+	return rows && l.n_rows;
+}
+
 void text_table(struct text *t, enum table_id id)
 {
 	struct layout l;
 
-	layout_init(&l, t, id);
+	layout_init(&l, t, id, NULL);
 	text_gap(t, !l.table->covered || !l.n_rows);
 	if (!l.table->covered) {
 		char why[512];
@@ -344,12 +454,7 @@ void text_table(struct text *t, enum table_id id)
 		text_end_line(t);
 		return;
 	}
-	layout_fit(&l, t);
-	title_line(t, &l, has_durations(&l) ? " (times in us)" : "");
-	put_header(t, &l);
-	for (u32 row = 0; row < l.n_rows; row++)
-		put_row(t, &l, row);
-	put_remainder(t, &l);
+	put_rows(t, &l);
 	if (!t->legend && buckets_column(&l) >= 0)
 		put_legend(t);
 	if (id == TABLE_WAITS)

@@ -66,6 +66,8 @@ enum col_kind {
 	COL_BYTES,    /* u; JSON "<key>_bytes" */
 	COL_HEX,      /* u; JSON a string "0x..." */
 	COL_STR,      /* s: any bytes, renderers escape */
+	COL_LINE,     /* as COL_STR, and long: in text a line of its own below the row, "heading:"
+			 before it */
 	COL_PERCENT,  /* u: in 1/100 %; JSON and text with two decimals, JSON "<key>_pct" */
 	COL_QUANTILE, /* as COL_NS; in text with a "~" before it when the row's approximate flag is
 			 set */
@@ -119,9 +121,10 @@ struct result_note {
 
 struct result_trace {
 	const char *path;
-	const char *format;	 /* "ftrace text" */
-	const char *lock_family; /* "vendor", "stock", "blocked" or "none" */
-	const char *vma_family;	 /* "pairs", "blocked", "begin only" or "none" */
+	const char *format;	 /* "ftrace text", "BPF records" */
+	bool from_bpf;		 /* BPF records: they tell of waits and what made others wait */
+	const char *lock_family; /* "vendor", "stock", "blocked", "BPF" or "none" */
+	const char *vma_family;	 /* "pairs", "blocked", "begin only", "BPF" or "none" */
 	const char *clock;	 /* "mono", "local", ... where known, else NULL */
 	bool clock_has_seconds;
 	u64 resolution_ns;
@@ -142,6 +145,7 @@ struct result_trace {
 	u64 refused_strings, refused_stacks, refused_intervals; /* past a limit */
 	u32 broken_chunks;
 	bool has_sched_switch, has_stacks, has_calls;
+	bool has_prios; /* by sched_switch, or by BPF records themselves */
 };
 
 struct result {

@@ -73,17 +73,30 @@ static const struct col cols_holds[] = {
 	{ "open", "OPEN", COL_COUNT, false, "as in waits" },
 	{ "loss_inside", "LOSS", COL_COUNT, false, "as in waits" },
 };
+static const struct col cols_lock_totals[] = {
+	{ "pid", "PID", COL_COUNT, false, "process (TGID), null in the rows of all processes" },
+	{ "comm", "COMM", COL_STR, false, "its name, or all" },
+	{ "what", "WHAT", COL_STR, false, "wait or hold" },
+	{ "mode", "MODE", COL_STR, false, "read or write" },
+	{ "count", "COUNT", COL_COUNT, false, "how many" },
+	{ "total", "TOTAL us", COL_NS, false, "sum of their durations" },
+	{ "mean", "MEAN", COL_NS, false, "total / count" },
+	{ "max", "MAX", COL_NS, false, "longest" },
+	{ "failed_tries", "FAILED", COL_COUNT, false, "tries that did not get the lock: no waits" },
+	{ "buckets", "log10 buckets", COL_BUCKETS, false, "as in waits" },
+};
 static const struct col cols_fault_waits[] = {
 	{ "reason", "REASON", COL_STR, false,
-	  "as the event printed it: io, read_folio, folio_lock, ..." },
+	  "as the event printed it: io, read_folio, folio_lock, ...; by the stack in BPF records" },
 	{ "outcome", "THE FAULT", COL_STR, false, "kept the lock, retried, or was not seen whole" },
 	COLS_DISTRIBUTION,
 };
 static const struct col cols_vma_writers[] = {
 	{ "caller", "CALLER", COL_STR, false,
 	  "function that asked for the VMA's lock, without offset" },
-	{ "writes", "WRITES", COL_COUNT, false, "VMA writes whose begin was seen" },
-	{ "waits", "WAITS", COL_COUNT, false, "of these, waits seen from begin to end" },
+	{ "writes", "WRITES", COL_COUNT, false,
+	  "VMA writes whose begin was seen; null in BPF records" },
+	{ "waits", "WAITS", COL_COUNT, false, "waits seen from begin to end" },
 	{ "total", "TOTAL us", COL_NS, false, "sum of those waits" },
 	{ "mean", "MEAN", COL_NS, false, "total / waits" },
 	{ "p50", "P50", COL_QUANTILE, false, "median" },
@@ -126,27 +139,32 @@ static const struct col cols_b_pairs[] = {
 static const struct col cols_vma_kinds[] = {
 	{ "kind", "KIND", COL_STR, false,
 	  "file, or unknown where the trace does not tell (docs/GLOSSARY.md: VMA kind)" },
-	{ "faults", "FAULTS", COL_COUNT, false, "faults whose begin was seen" },
+	{ "faults", "FAULTS", COL_COUNT, false,
+	  "faults whose begin was seen; null in BPF records" },
 	{ "fault_waits", "WAITS", COL_COUNT, false, "waits of faults" },
 	{ "fault_wait_total", "WAIT us", COL_NS, false, "their sum" },
-	{ "writes", "WRITES", COL_COUNT, false, "VMA writes whose begin was seen" },
+	{ "writes", "WRITES", COL_COUNT, false,
+	  "VMA writes whose begin was seen; null in BPF records" },
 	{ "write_waits", "WAITS", COL_COUNT, false, "waits of VMA writers" },
 	{ "write_wait_total", "WAIT us", COL_NS, false, "their sum" },
 };
 static const struct col cols_blame[] = {
-	{ "waiter_tid", "TID", COL_COUNT, false, "the thread that waits for mmap_lock" },
+	{ "waiter_tid", "TID", COL_COUNT, false, "the thread that waits" },
 	{ "waiter_comm", "WAITER", COL_STR, false, "its name" },
+	{ "lock", "LOCK", COL_STR, false, "mmap_lock, or vma (a VMA's lock, by its writers)" },
 	{ "mode", "MODE", COL_STR, false, "what it waits for: read or write" },
 	{ "blocker_tid", "TID", COL_COUNT, false,
 	  "the thread it waits for; null for wake-up and unknown" },
 	{ "blocker_comm", "BLOCKER", COL_STR, false, "its name" },
 	{ "because", "BECAUSE", COL_STR, false,
-	  "holds to read, holds to write, queued to write, wake-up (the last holder had let go), "
-	  "unknown" },
+	  "holds to read, holds to write, queued to write, fault holds the VMA lock, owner when it "
+	  "slept (no hold is known, and mmap_lock named this writer), wake-up (the last holder had "
+	  "let go), unknown" },
 	{ "time", "TIME us", COL_NS, false, "share of the waiter's contended wait time" },
 	{ "waits", "WAITS", COL_COUNT, false, "contended waits with such a share" },
 };
 static const struct col cols_blame_by_origin[] = {
+	{ "lock", "LOCK", COL_STR, false, "as in blame" },
 	{ "mode", "MODE", COL_STR, false, "what the waiter waits for" },
 	{ "waiter_origin", "WAITER IN", COL_STR, false, "the waiter's origin" },
 	{ "blocker_origin", "BLOCKER IN", COL_STR, false,
@@ -154,6 +172,60 @@ static const struct col cols_blame_by_origin[] = {
 	{ "because", "BECAUSE", COL_STR, false, "as in blame" },
 	{ "time", "TIME us", COL_NS, false, "share of contended wait time" },
 	{ "waits", "WAITS", COL_COUNT, false, "contended waits with such a share" },
+};
+static const struct col cols_blame_stacks[] = {
+	{ "lock", "LOCK", COL_STR, false, "as in blame" },
+	{ "mode", "MODE", COL_STR, false, "what the waiter waits for" },
+	{ "because", "BECAUSE", COL_STR, false, "as in blame" },
+	{ "time", "TIME us", COL_NS, false, "share of contended wait time" },
+	{ "waits", "WAITS", COL_COUNT, false, "contended waits with such a share" },
+	{ "waiter_stack", "waits at", COL_LINE, false,
+	  "where the waiter waits: up to six functions, innermost first, without those of the "
+	  "scheduler, the lock and the entry into the kernel; null where it has no stack" },
+	{ "blocker_stack", "behind", COL_LINE, false,
+	  "the same of the blocker: its hold, its own wait where it is queued, its fault" },
+};
+static const struct col cols_blame_chains[] = {
+	{ "waiter_tid", "TID", COL_COUNT, false, "the thread that waits" },
+	{ "waiter_comm", "WAITER", COL_STR, false, "its name" },
+	{ "lock", "LOCK", COL_STR, false, "as in blame" },
+	{ "mode", "MODE", COL_STR, false, "what it waits for: read or write" },
+	{ "hops", "HOPS", COL_COUNT, false,
+	  "threads from the one it waits for to the root: 1 = that one is the root, 0 = wake-up or "
+	  "unknown" },
+	{ "root_tid", "TID", COL_COUNT, false,
+	  "the last thread of the chain; null for a cycle, and without any" },
+	{ "root_comm", "ROOT", COL_STR, false, "its name" },
+	{ "root_doing", "ROOT IS", COL_STR, false,
+	  "what its fault waits for, else its origin; and what the scheduler says of it for most "
+	  "of "
+	  "the time, where that is known" },
+	{ "end", "END", COL_STR, false,
+	  "why the chain ends there: root (it waits for no lock), wake-up (its last blocker had "
+	  "let "
+	  "go), unknown (it waits, no event tells for whom), cycle (it waits for a thread before "
+	  "it), cut (it waits, after eight threads)" },
+	{ "time", "TIME us", COL_NS, false,
+	  "share of the waiter's contended wait time; over all rows of a waiter that time "
+	  "exactly" },
+	{ "waits", "WAITS", COL_COUNT, false, "contended waits with such a share" },
+	{ "path", "behind", COL_LINE, false,
+	  "the chain: who is in the waiter's way, and behind \"<\" who is in that one's way" },
+};
+static const struct col cols_blame_roots[] = {
+	{ "tid", "TID", COL_COUNT, false, "the thread at the end of chains" },
+	{ "comm", "COMM", COL_STR, false, "its name" },
+	{ "origin", "ORIGIN", COL_STR, false, "what it was doing" },
+	{ "because", "BECAUSE", COL_STR, false, "as in blame" },
+	{ "reason", "REASON", COL_STR, false,
+	  "what its fault waited for; null for others, and where not told" },
+	{ "direct", "DIRECT us", COL_NS, false,
+	  "wait time of others for whom it was next in line" },
+	{ "time", "TIME us", COL_NS, false, "that, and the time it caused through other waiters" },
+	{ "waiters", "WAITERS", COL_COUNT, false, "threads that waited for it" },
+	{ "inverted", "INVERTED us", COL_NS, false,
+	  "of time, with a waiter that is more important; null where no priorities are known" },
+	{ "unknown", "UNKNOWN us", COL_NS, false, "of time, with a priority missing" },
 };
 static const struct col cols_open[] = {
 	{ "tid", "TID", COL_COUNT, false, "thread" },
@@ -163,13 +235,20 @@ static const struct col cols_open[] = {
 	{ "origin", "ORIGIN", COL_STR, false, "what it was doing" },
 	{ "since", "SINCE s", COL_TIME, false, "when the wait began" },
 	{ "so_far", "SO FAR us", COL_NS, false, "from there to the end of the trace" },
+	{ "holder_tid", "TID", COL_COUNT, false,
+	  "the thread that mmap_lock named as its owner when the waiter went to sleep: a writer, "
+	  "or the reader that came last; null where not told" },
+	{ "holder_comm", "HOLDER", COL_STR, false, "its name" },
+	{ "holder_doing", "holder", COL_LINE, false,
+	  "how it had the lock and what it did then, with its innermost functions where it slept" },
+	{ "stack", "waits at", COL_LINE, false, "where the waiter is, innermost function first" },
 };
 static const struct col cols_events[] = {
-	{ "name", "EVENT", COL_STR, false, "event name" },
+	{ "name", "EVENT", COL_STR, false, "event name; the kind of a BPF record" },
 	{ "count", "COUNT", COL_COUNT, false, "records" },
 };
 static const struct col cols_lost[] = {
-	{ "cpu", "CPU", COL_COUNT, false, "CPU" },
+	{ "cpu", "CPU", COL_COUNT, false, "CPU; null: every one" },
 	{ "marks", "MARKS", COL_COUNT, false, "LOST marks" },
 	{ "events", "EVENTS", COL_COUNT, false, "sum of their numbers" },
 	{ "minimum", "MIN", COL_FLAG, true,
@@ -184,6 +263,7 @@ static const struct col cols_lost[] = {
 #define cols_WAITS_BY_PROCESS N_COLS(cols_waits_by_process)
 #define cols_WAITS_BY_THREAD N_COLS(cols_waits_by_thread)
 #define cols_HOLDS N_COLS(cols_holds)
+#define cols_LOCK_TOTALS N_COLS(cols_lock_totals)
 #define cols_FAULT_WAITS N_COLS(cols_fault_waits)
 #define cols_VMA_WRITERS N_COLS(cols_vma_writers)
 #define cols_CALLERS N_COLS(cols_callers)
@@ -192,6 +272,9 @@ static const struct col cols_lost[] = {
 #define cols_VMA_KINDS N_COLS(cols_vma_kinds)
 #define cols_BLAME N_COLS(cols_blame)
 #define cols_BLAME_BY_ORIGIN N_COLS(cols_blame_by_origin)
+#define cols_BLAME_CHAINS N_COLS(cols_blame_chains)
+#define cols_BLAME_ROOTS N_COLS(cols_blame_roots)
+#define cols_BLAME_STACKS N_COLS(cols_blame_stacks)
 #define cols_OPEN N_COLS(cols_open)
 #define cols_EVENTS N_COLS(cols_events)
 #define cols_LOST N_COLS(cols_lost)

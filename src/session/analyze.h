@@ -35,4 +35,14 @@ struct analyze_opts {
 int session_analyze(const char *path, const struct analyze_opts *opts, struct result *r,
 		    struct error *e) MUST_CHECK;
 
+/* Whole BPF records (wire/bpf_record.h), without file header and chunks. */
+struct analyze_block {
+	const void *records;
+	size_t len;
+};
+/* The same for what a live command has in memory: the blocks are one stream, in this order. */
+int session_analyze_records(const struct analyze_block *blocks, size_t n_blocks,
+			    const struct analyze_opts *opts, struct result *r,
+			    struct error *e) MUST_CHECK;
+
 #endif

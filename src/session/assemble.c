@@ -16,14 +16,19 @@ static const char *copy(struct result *r, const char *s)
 	return s ? arena_strndup(&r->arena, s, strlen(s)) : NULL;
 }
 
-/* Adds up what the streams said about themselves. */
-static void fill_lines(const struct run *run, struct result_trace *t)
+static void name_line_classes(struct result_trace *t)
 {
 	t->n_line_classes = LINE_CLASSES;
 	for (u32 c = 0; c < LINE_CLASSES; c++) {
 		t->line_class_keys[c] = line_class_info[c].key;
 		t->line_class_skipped[c] = line_class_info[c].skipped;
 	}
+}
+
+/* Adds up what the streams said about themselves. */
+static void fill_lines(const struct run *run, struct result_trace *t)
+{
+	t->format = "ftrace text";
 	t->clock_has_seconds = true;
 	for (size_t i = 0; i < run->set->n_streams; i++) {
 		const struct ftrace_text_stats *s = feed_stats(run->feed, i);
@@ -48,6 +53,7 @@ static void fill_lines(const struct run *run, struct result_trace *t)
 static void fill_coverage(const struct run *run, struct result_trace *t)
 {
 	u64 gap_ns = 0, span_ns = run->end_ns - run->begin_ns;
+	__uint128_t lost;
 	u32 seen = 0;
 
 	for (size_t i = 0; i < run->gaps.cpus.n; i++) {
@@ -63,13 +69,14 @@ static void fill_coverage(const struct run *run, struct result_trace *t)
 		t->cpus = seen;
 	if (!run->any_event)
 		return;
+	lost = gap_ns + (__uint128_t)t->cpus * run->gaps.all.gap_ns;
 	/* without a gap the first pass saw no need to look at CPUs */
-	if (!gap_ns || !span_ns || !t->cpus) {
+	if (!lost || !span_ns || !t->cpus) {
 		t->coverage_ppm = opt(1000000);
 	} else {
 		__uint128_t all = (__uint128_t)t->cpus * span_ns;
 
-		t->coverage_ppm = opt(gap_ns >= all ? 0 : (u64)((all - gap_ns) * 1000000 / all));
+		t->coverage_ppm = opt(lost >= all ? 0 : (u64)((all - lost) * 1000000 / all));
 	}
 }
 
@@ -79,17 +86,18 @@ static void fill_trace(const struct run *run, struct result *r)
 	struct result_trace *t = &r->trace;
 	const struct order_stats *o = order_stats(run->order);
 
-	t->path = copy(r, run->set->path);
-	t->format = "ftrace text";
+	t->path = copy(r, run->set ? run->set->path : NULL);
 	t->clock = copy(r, run->info.clock);
-	t->lock_family = pair_vendor_locks(seen) ? "vendor"
-			 : seen->stock_locks	 ? "stock"
-			 : seen->lock_blocked	 ? "blocked"
-						 : "none";
-	t->vma_family = seen->vma_waits	     ? "pairs"
-			: seen->vma_blocked  ? "blocked"
-			: pair_any_vma(seen) ? "begin only"
-					     : "none";
+	t->lock_family = seen->bpf		   ? "BPF"
+			 : pair_vendor_locks(seen) ? "vendor"
+			 : seen->stock_locks	   ? "stock"
+			 : seen->lock_blocked	   ? "blocked"
+						   : "none";
+	t->vma_family = seen->bpf && seen->vma_waits ? "BPF"
+			: seen->vma_waits	     ? "pairs"
+			: seen->vma_blocked	     ? "blocked"
+			: pair_any_vma(seen)	     ? "begin only"
+						     : "none";
 	t->resolution_ns = run->ctx.resolution_ns;
 	t->begin_ns = run->begin_ns;
 	t->end_ns = run->end_ns;
@@ -100,6 +108,7 @@ static void fill_trace(const struct run *run, struct result *r)
 	t->refused_intervals = pair_counts(run->pair)->refused_intervals + run->ctx.refused;
 	t->refused_intervals += run->gaps.joined;
 	t->has_sched_switch = seen->sched_switch;
+	t->has_prios = seen->prios;
 	t->has_stacks = seen->stacks;
 	t->has_calls = seen->calls;
 }
@@ -126,6 +135,7 @@ static int fill_events(const struct run *run, struct result *r)
 	int err = 0;
 
 	map_init(&index);
+	r->tables[TABLE_LOCK_TOTALS].why = "only BPF records tell";
 	r->tables[TABLE_EVENTS].covered = true;
 	for (size_t i = 0; i < run->set->n_streams && !err; i++) {
 		const struct ftrace_text_stats *s = feed_stats(run->feed, i);
@@ -161,6 +171,21 @@ static int fill_events(const struct run *run, struct result *r)
 	return err;
 }
 
+/* Where every CPU lost the same, the row names none. */
+static int fill_lost_by_all(const struct gap_cpu *all, struct result *r)
+{
+	struct cell *c = result_row(r, TABLE_LOST);
+
+	if (!c)
+		return -ENOMEM;
+	c++;
+	cell_u64(c++, all->marks);
+	cell_u64(c++, all->lost_events);
+	cell_u64(c++, all->minimum);
+	cell_u64(c++, all->gap_ns);
+	return 0;
+}
+
 static int fill_lost(const struct run *run, struct result *r)
 {
 	r->tables[TABLE_LOST].covered = true;
@@ -179,13 +204,16 @@ static int fill_lost(const struct run *run, struct result *r)
 		cell_u64(c++, g->minimum);
 		cell_u64(c++, g->gap_ns);
 	}
-	return 0;
+	return run->gaps.all.marks ? fill_lost_by_all(&run->gaps.all, r) : 0;
 }
 
 static void fill_summary(const struct run *run, struct result *r)
 {
 	const struct pair_counts *n = pair_counts(run->pair);
 
+	/* BPF sees those that slept only: their number says nothing of all */
+	if (run->seen.bpf)
+		return;
 	if (run->seen.faults) {
 		r->summary.fault_total = opt(n->faults);
 		r->summary.fault_retries = opt(n->fault_retries);
@@ -197,8 +225,9 @@ static void fill_summary(const struct run *run, struct result *r)
 static void note_losses(const struct run *run, struct result *r)
 {
 	const struct result_trace *t = &r->trace;
+	u32 window_ms = (run->bpf ? BPF_ORDER_WINDOW_NS : ORDER_WINDOW_NS) / 1000000;
 
-	for (size_t i = 0; i < run->set->n_streams; i++) {
+	for (size_t i = 0; run->set && i < run->set->n_streams; i++) {
 		size_t n;
 		const struct source_loss *l = source_losses(run->set->streams[i], &n);
 
@@ -222,15 +251,15 @@ static void note_losses(const struct run *run, struct result *r)
 			    t->overwritten_events);
 	if (t->late_events)
 		result_note(r, NOTE_LOSS,
-			    "%" PRIu64 " events are out of order by more than 100 ms and left out; "
+			    "%" PRIu64 " events are out of order by more than %u ms and left out; "
 			    "sort the trace by "
 			    "time",
-			    t->late_events);
+			    t->late_events, window_ms);
 	if (order_stats(run->order)->shortened)
 		result_note(r, NOTE_INFO,
-			    "more than %u events in 100 ms: the sorting window was shorter %" PRIu64
+			    "more than %u events in %u ms: the sorting window was shorter %" PRIu64
 			    " times",
-			    ORDER_MAX_EVENTS, order_stats(run->order)->shortened);
+			    ORDER_MAX_EVENTS, window_ms, order_stats(run->order)->shortened);
 	if (t->refused_strings || t->refused_stacks || t->refused_intervals)
 		result_note(r, NOTE_LOSS,
 			    "past a limit: %" PRIu64 " names, %" PRIu64 " stacks, %" PRIu64
@@ -252,7 +281,7 @@ static void note_session(const struct run *run, struct result *r)
 			    info->error ? info->error : "unknown");
 	for (size_t i = 0; i < info->per_cpu.list.n; i++)
 		recorded += info->per_cpu.list.v[i].bytes;
-	if (recorded > 0 && feed_bytes(run->feed) < (u64)recorded) {
+	if (!run->bpf && recorded > 0 && feed_bytes(run->feed) < (u64)recorded) {
 		result_note(r, NOTE_LOSS,
 			    "the recording wrote %" PRId64 " bytes, and only %" PRIu64
 			    " are here: files are missing or "
@@ -293,6 +322,7 @@ static void note_clocks(const struct run *run, struct result *r)
 			    (latest_first_ns - earliest_last_ns) / 1000000000);
 }
 
+/* What a text trace does not tell, and what it would take. */
 static void note_missing(const struct run *run, struct result *r)
 {
 	const struct pair_seen *seen = &run->seen;
@@ -355,6 +385,10 @@ static void note_missing(const struct run *run, struct result *r)
 		result_note(r, NOTE_INFO,
 			    "raw system calls without a known architecture: give --arch to name "
 			    "them for origins");
+}
+
+static void note_options(const struct run *run, struct result *r)
+{
 	if (run->opts->analysis.n_pids || run->opts->analysis.n_comms)
 		result_note(r, NOTE_INFO,
 			    "filtered by -p or -c: only what the threads asked for waited for or "
@@ -387,10 +421,14 @@ int run_assemble(struct run *run, struct result *r, struct error *e)
 	run->ctx.end_ns = run->end_ns;
 	r->kernel = copy(r, run->info.kernel);
 	r->workload = copy(r, run->opts->workload ? run->opts->workload : run->info.workload);
-	fill_lines(run, t);
+	name_line_classes(t);
+	if (run->bpf)
+		assemble_bpf_trace(run, r);
+	else
+		fill_lines(run, t);
 	run->ctx.clock_has_seconds = t->clock_has_seconds;
 	fill_summary(run, r);
-	err = fill_events(run, r);
+	err = run->bpf ? assemble_bpf_tables(run, r) : fill_events(run, r);
 	for (u32 i = 0; i < ANALYSES && !err; i++)
 		err = analysis_ops[i]->finish(run->analyses[i], r);
 	if (!err)
@@ -400,8 +438,13 @@ int run_assemble(struct run *run, struct result *r, struct error *e)
 	fill_trace(run, r);
 	note_losses(run, r);
 	note_session(run, r);
-	note_clocks(run, r);
-	note_missing(run, r);
+	if (run->bpf) {
+		assemble_bpf_notes(run, r);
+	} else {
+		note_clocks(run, r);
+		note_missing(run, r);
+	}
+	note_options(run, r);
 	r->incomplete |= t->lost_marks || t->broken_chunks || t->late_events ||
 			 t->refused_strings || t->refused_stacks || t->refused_intervals ||
 			 skipped_lines(t) || (run->has_info && !run->info.ended_by);

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define BPF_FRACTION_DIGITS 9
+
 static u64 pow10_ns(u32 fraction_digits)
 {
 	u64 ns = 1000000000;
@@ -13,6 +15,11 @@ static u64 pow10_ns(u32 fraction_digits)
 	for (u32 i = 0; i < fraction_digits && ns > 1; i++)
 		ns /= 10;
 	return ns;
+}
+
+static u32 fraction_digits(const struct run *run)
+{
+	return run->bpf ? BPF_FRACTION_DIGITS : feed_fraction_digits(run->feed);
 }
 
 static int on_ordered(void *ctx, const struct event *ev, u64 place)
@@ -58,14 +65,15 @@ static int on_event(void *ctx, const struct event *ev)
 
 	if (unlikely(!run->any_event)) {
 		run->any_event = true;
-		run->begin_ns = ev->time_ns;
-		run->end_ns = ev->time_ns;
-		digits = feed_fraction_digits(run->feed);
+		run->begin_ns = run->bpf ? run->scan.first_ns : ev->time_ns;
+		run->end_ns = run->bpf ? run->scan.last_ns : ev->time_ns;
+		digits = fraction_digits(run);
 		if (digits > run->fraction_digits)
 			run->fraction_digits = digits;
 		run->ctx.resolution_ns = pow10_ns(run->fraction_digits);
 	}
-	run->cpus_seen[ev->cpu / 64] |= 1ULL << (ev->cpu % 64);
+	if (likely(ev->cpu < FTRACE_MAX_CPU))
+		run->cpus_seen[ev->cpu / 64] |= 1ULL << (ev->cpu % 64);
 	if (ev->time_ns > run->end_ns)
 		run->end_ns = ev->time_ns;
 	else if (ev->time_ns < run->begin_ns)
@@ -101,7 +109,7 @@ static void on_progress(void *ctx, u64 bytes)
 	struct run *run = ctx;
 
 	if (run->opts->progress)
-		run->opts->progress(run->opts->ctx, bytes, run->set->stored_bytes);
+		run->opts->progress(run->opts->ctx, bytes, run->set ? run->set->stored_bytes : 0);
 }
 
 static const struct feed_ops feed_ops = {
@@ -142,6 +150,7 @@ static int pass_init(struct run *run)
 	run->ctx.opts = &run->opts->analysis;
 	run->ctx.tasks = &run->tasks;
 	run->ctx.strings = &run->strings;
+	run->ctx.stacks = &run->stacks;
 	for (u32 i = 0; i < ANALYSES; i++) {
 		const struct analysis_ops *ops = analysis_ops[i];
 
@@ -154,9 +163,15 @@ static int pass_init(struct run *run)
 	}
 	run->pair = pair_new(&run->tasks, &run->gaps, &run->origins, &run->strings, &run->stacks,
 			     &run->seen, run->listeners, ANALYSES);
-	run->order = order_new(&run->strings, on_ordered, run);
-	run->feed = feed_new(run->set, &decode, &feed_ops, run, &run->strings, &run->stacks);
-	if (!run->pair || !run->order || !run->feed || run->tasks.failed)
+	run->order = order_new(&run->strings, run->bpf ? BPF_ORDER_WINDOW_NS : ORDER_WINDOW_NS,
+			       on_ordered, run);
+	if (run->bpf)
+		run->feed_bpf = feed_bpf_new(&run->input, &run->scan, &feed_ops, run, &run->strings,
+					     &run->stacks);
+	else
+		run->feed =
+			feed_new(run->set, &decode, &feed_ops, run, &run->strings, &run->stacks);
+	if (!run->pair || !run->order || (!run->feed && !run->feed_bpf) || run->tasks.failed)
 		return -ENOMEM;
 	run->ctx.seen = pair_seen(run->pair);
 	run->ctx.counts = pair_counts(run->pair);
@@ -171,7 +186,7 @@ int run_pass(struct run *run, struct error *e)
 	run->passes++;
 	err = pass_init(run);
 	if (!err)
-		err = feed_run(run->feed, e);
+		err = run->bpf ? feed_bpf_run(run->feed_bpf, e) : feed_run(run->feed, e);
 	if (!err)
 		err = order_flush(run->order);
 	if (run->pair)
@@ -179,7 +194,7 @@ int run_pass(struct run *run, struct error *e)
 	if (err)
 		goto out;
 	/* a finer time stamp came later: "contended" is judged against it */
-	digits = feed_fraction_digits(run->feed);
+	digits = fraction_digits(run);
 	if (digits > run->fraction_digits) {
 		run->fraction_digits = digits;
 		return PAIR_RESTART;
@@ -203,10 +218,12 @@ void run_pass_done(struct run *run)
 		run->analyses[i] = NULL;
 	}
 	feed_free(run->feed);
+	feed_bpf_free(run->feed_bpf);
 	order_free(run->order);
 	pair_free(run->pair);
 	tasks_done(&run->tasks);
 	run->feed = NULL;
+	run->feed_bpf = NULL;
 	run->order = NULL;
 	run->pair = NULL;
 }

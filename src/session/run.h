@@ -7,12 +7,16 @@
 #include "model/order.h"
 #include "session/analyze.h"
 #include "session/feed.h"
+#include "session/feed_bpf.h"
 #include "session/session_dir.h"
 
 /* Everything that lives as long as one trace is analysed. */
 struct run {
 	const struct analyze_opts *opts;
-	struct source_set *set;
+	struct source_set *set; /* NULL: BPF records in memory */
+	bool bpf;		/* the trace is a BPF stream: ->input and ->scan */
+	struct bpf_input input;
+	struct bpf_scan scan;
 	struct session_info info; /* of mmscope.json; empty for a plain file */
 	bool has_info;
 	struct intern strings;
@@ -23,7 +27,8 @@ struct run {
 	struct tasks tasks;
 	struct pair *pair;
 	struct order *order;
-	struct feed *feed;
+	struct feed *feed; /* of text, else NULL */
+	struct feed_bpf *feed_bpf;
 	struct analysis_ctx ctx;
 	void *analyses[ANALYSES];
 	struct pair_listener listeners[ANALYSES];
@@ -46,5 +51,10 @@ int run_pass(struct run *run, struct error *e) MUST_CHECK;
 void run_pass_done(struct run *run);
 /* The result of a pass that ended well. */
 int run_assemble(struct run *run, struct result *r, struct error *e) MUST_CHECK;
+
+/* The parts of run_assemble() for a BPF stream (assemble_bpf.c). */
+void assemble_bpf_trace(const struct run *run, struct result *r);
+int assemble_bpf_tables(const struct run *run, struct result *r) MUST_CHECK;
+void assemble_bpf_notes(const struct run *run, struct result *r);
 
 #endif

@@ -67,7 +67,12 @@ struct session_info {
 	struct session_nums pids;		       /* the processes watched */
 	struct session_num exit_code;		       /* of the command; 128 + n for signal n */
 	const char *workload;			       /* the command, joined by spaces */
-	struct session_num buffer_kb;		       /* per CPU */
+	const char *source;			       /* "ftrace", "bpf"; NULL = ftrace */
+	/* of BPF: the least wait told, which way each part is done, what came out of the ring */
+	struct session_num min_wait_ns;
+	struct session_strings rungs;
+	struct session_num records, record_bytes, lost_records;
+	struct session_num buffer_kb; /* of ftrace, per CPU */
 	struct session_num filemap_fault_no_retry;
 	struct session_cpus per_cpu;
 	struct session_strings files; /* trace files in the directory */

@@ -31,8 +31,9 @@ static const char *const left_out[] = {
 	"perf.data",  /* perf, simpleperf */
 	"*.pftrace",  /* Perfetto */
 	"*.dat",      /* trace.dat: a whole capture in itself */
-	"*.mmscope",  /* bpf.mmscope */
+	"*.mmscope",  /* but for BPF_STREAM */
 };
+#define BPF_STREAM "bpf.mmscope" /* what `record --bpf` writes: a whole capture */
 static const char *const compressed_suffixes[] = { ".gz", ".zst", ".xz" };
 
 void chunk_done(struct chunk *c)
@@ -69,6 +70,8 @@ static bool is_left_out(const char *name, size_t stem)
 	char bare[NAME_MAX + 1];
 
 	snprintf(bare, sizeof(bare), "%.*s", (int)stem, name);
+	if (!strcmp(bare, BPF_STREAM))
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
 		if (!fnmatch(left_out[i], bare, 0) || !fnmatch(left_out[i], name, 0))
 			return true;
@@ -183,14 +186,40 @@ static void drop_unnumbered(struct chunk_list *list, size_t *left)
 	}
 }
 
+static bool is_bpf(const struct chunk *c)
+{
+	return c->stem == strlen(BPF_STREAM) && !strncmp(c->path + c->name, BPF_STREAM, c->stem);
+}
+
+/* Where there is a BPF stream, it is the capture. */
+static void prefer_bpf(struct chunk_list *list, size_t *ret_instead)
+{
+	size_t n = 0, all = list->n;
+
+	for (size_t i = 0; i < all; i++)
+		n += is_bpf(&list->v[i]);
+	*ret_instead = n ? all - n : 0;
+	if (!n)
+		return;
+	n = 0;
+	for (size_t i = 0; i < all; i++) {
+		if (is_bpf(&list->v[i]))
+			list->v[n++] = list->v[i];
+		else
+			chunk_done(&list->v[i]);
+	}
+	list->n = n;
+}
+
 int chunks_list(const char *dir_path, struct chunk_list *list, size_t *ret_left_out,
-		struct error *e)
+		size_t *ret_instead, struct error *e)
 {
 	size_t left = 0;
 	int r = read_entries(dir_path, list, &left, e);
 
 	if (r < 0)
 		return r;
+	prefer_bpf(list, ret_instead);
 	if (!list->n)
 		return error_set(
 			e, -ENOENT,

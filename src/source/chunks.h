@@ -8,6 +8,8 @@
  *	trace_stream_1 trace_stream_2.gz trace_stream_10  no cpuN-*: one stream of all, in natural
  *order
  *
+ *	bpf.mmscope					  the only stream, whatever lies beside it
+ *
  * The order is that of the names without .gz, .zst, .xz; a chunk that is there twice, compressed
  *and not, is an error. Left out: sub-directories and whatever else is no file, and the names in
  * chunks.c's table.
@@ -38,11 +40,11 @@ struct chunk_list {
 
 /*
  * The chunks of @dir_path, sorted by stream and order. *@ret_left_out counts the entries that are
- * none. Errors: unreadable, no chunks, a chunk twice, too many. @list is owned by the caller also
- * then: chunks_done().
+ * none, *@ret_instead the chunks that bpf.mmscope is used instead of. Errors: unreadable, no
+ * chunks, a chunk twice, too many. @list is owned by the caller also then: chunks_done().
  */
 int chunks_list(const char *dir_path, struct chunk_list *list, size_t *ret_left_out,
-		struct error *e) MUST_CHECK;
+		size_t *ret_instead, struct error *e) MUST_CHECK;
 void chunk_done(struct chunk *c);
 void chunks_done(struct chunk_list *list);
 

@@ -40,6 +40,7 @@ struct source_set {
 	u64 read_bytes;	  /* of these, read so far (less again after a rewind) */
 	size_t n_chunks;
 	size_t n_left_out; /* entries of a directory that are no chunks (source/chunks.c) */
+	size_t n_instead;  /* chunks that bpf.mmscope of the same directory is used instead of */
 };
 
 /*

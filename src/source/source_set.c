@@ -131,7 +131,7 @@ static int open_directory(struct source_set_full *full, const char *path, struct
 {
 	const struct chunk_list *list = &full->chunks;
 	size_t i = 0;
-	int r = chunks_list(path, &full->chunks, &full->set.n_left_out, e);
+	int r = chunks_list(path, &full->chunks, &full->set.n_left_out, &full->set.n_instead, e);
 
 	if (r < 0)
 		return r;

@@ -107,7 +107,7 @@ def table_schema(table):
 def update_schema(schema, program):
     """Sets what comes from the program's tables; the rest of the schema is written by hand."""
     tables = {t.key: table_schema(t) for t in program.tables}
-    keys = [k for k in schema["properties"] if k in schema["required"]]
+    keys = [k for k, v in schema["properties"].items() if k in schema["required"] or "$ref" in v]
     schema["properties"] = {k: schema["properties"][k] for k in keys}
     schema["properties"].update(tables)
     trace = schema["properties"]["trace"]["properties"]

@@ -98,7 +98,7 @@ def oracle_blame(o, got):
         return
     rows = checks.rows(got, 'blame')
     for cell in blame['matrix']:
-        mine = [r for r in rows if r['waiter_tid'] == cell['waiter']
+        mine = [r for r in rows if r['lock'] == 'mmap_lock' and r['waiter_tid'] == cell['waiter']
                 and r['blocker_tid'] == cell['blocker']]
         yield ('blame.%s.%s' % (cell['waiter'], cell['blocker']), cell['ns'] // 1000,
                sum(r['time_us'] for r in mine))

@@ -10,21 +10,13 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from naive_blame import contended, find_blame, find_chains, judge, overlap  # noqa: E402
 from naive_pair import (FAULT_EVENTS, STOCK_LOCK, VENDOR_LOCK, VMA_EVENTS,  # noqa: E402
                         Pairing)
 from naive_read import BadTrace, assign_lives, find_gaps, in_order, parse  # noqa: E402
 
 CALLERS_NS = 1_000_000         # --window-ms
-CONTENDED_NS = 1_000           # --contended-ns
 INVERSION_NS = 1_000_000       # --inversion-us
-INFINITY = 1 << 62
-
-
-def overlap(a, b):
-    """Length in ns, or None when the two (begin, end) do not overlap."""
-    if a[0] < b[1] and b[0] < a[1]:
-        return min(a[1], b[1]) - max(a[0], b[0])
-    return None
 
 
 def union(spans):
@@ -36,29 +28,6 @@ def union(spans):
             total += end - reach
             reach = end
     return total
-
-
-def priority(switches, tid, life, t):
-    """(prio or None, late)"""
-    found = None
-    for when, who, which, prio, _ in switches:
-        if who == tid and which == life and when <= t:
-            found = prio
-    if found is not None:
-        return found, False
-    for when, who, which, prio, as_prev in switches:
-        if who == tid and which == life and when > t and as_prev:
-            return prio, True
-    return None, False
-
-
-def judge(switches, waiter, blocker, t):
-    """'inverted', 'not' or 'unknown', and whether a priority was only known later."""
-    a, late_a = priority(switches, waiter.tid, waiter.life, t)
-    b, late_b = priority(switches, blocker.tid, blocker.life, t)
-    if a is None or b is None:
-        return 'unknown', False
-    return ('inverted' if a < b else 'not'), late_a or late_b
 
 
 def same_vma(f, w):
@@ -177,72 +146,6 @@ def find_callers(faults, writes):
                 row[0].add(n)
                 row[1] += 1
     return [{'caller': c, 'faults': len(s), 'pairs': p} for c, (s, p) in sorted(table.items())]
-
-
-def contended(iv, resolution):
-    length = iv.end - iv.begin
-    return length >= CONTENDED_NS and length > resolution
-
-
-def blame_of(w, holds, queue):
-    """[(because, tid or None, ns)] of one wait."""
-    at = (w.begin, w.end)
-    held = [h for h in holds if h.mm == w.mm and h.tid != w.tid
-            and (w.mode == 'write' or h.mode == 'write')
-            and overlap((h.begin, h.end), at) is not None]
-    ahead = []
-    for q in queue:
-        if q.mm != w.mm or q.tid == w.tid or not q.order < w.order:
-            continue
-        until = q.end if q.end is not None else getattr(q, 'gone_t', INFINITY)
-        if overlap((q.begin, until), at) is not None:
-            ahead.append((q.order, q, until))
-    ends = [h.end for h in held]
-    cuts = {w.begin, w.end}
-    for t in [h.begin for h in held] + ends + [q.begin for _, q, _ in ahead] \
-            + [u for _, _, u in ahead]:
-        if w.begin < t < w.end:
-            cuts.add(t)
-    cuts = sorted(cuts)
-    shares = []
-    for begin, end in zip(cuts, cuts[1:]):
-        length = end - begin
-        who = sorted((h.tid, h.mode) for h in held if h.begin <= begin and end <= h.end)
-        if who:
-            for n, (tid, mode) in enumerate(who):
-                share = length // len(who) + (1 if n < length % len(who) else 0)
-                shares.append(('holds to ' + mode, tid, share))
-            continue
-        first = min(((o, q) for o, q, u in ahead if q.begin <= begin and end <= u),
-                    key=lambda x: x[0], default=None)
-        if first:
-            shares.append(('queued to write', first[1].tid, length))
-        elif ends and max(ends) <= begin:
-            shares.append(('wake-up', None, length))
-        else:
-            shares.append(('unknown', None, length))
-    return shares
-
-
-def find_blame(intervals, resolution):
-    holds = [i for i in intervals if i.kind == 'hold' and i.counts() and i.mm is not None]
-    queue = [i for i in intervals if i.kind == 'wait' and i.mode == 'write'
-             and i.begin is not None and i.mm is not None]
-    table = {}
-    for w in intervals:
-        if w.kind != 'wait' or not w.counts() or not contended(w, resolution):
-            continue
-        if w.mm is None:
-            shares = [('unknown', None, w.end - w.begin)]
-        else:
-            shares = blame_of(w, holds, queue)
-        for because, tid, ns in shares:
-            if ns:
-                key = (w.tid, w.mode, tid, because)
-                table[key] = table.get(key, 0) + ns
-    return [{'waiter_tid': k[0], 'mode': k[1], 'blocker_tid': k[2], 'because': k[3],
-             'time_us': ns // 1000}
-            for k, ns in sorted(table.items(), key=lambda x: (str(x[0]),))]
 
 
 def rank(values, permille):
@@ -413,7 +316,8 @@ def analyze(text):
     out['holds'] = [dict({'mode': m, 'origin': 'all'},
                          **distribution([i for i in by['hold'] if i.mode == m], resolution))
                     for m in ('read', 'write')]
-    out['blame'] = find_blame(p.out, resolution)
+    out['blame'] = find_blame(p.out, p.faults, resolution)
+    out['blame_chains'], out['blame_roots'] = find_chains(p.out, p.faults, resolution, switches)
     return out
 
 

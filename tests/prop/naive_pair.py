@@ -18,7 +18,8 @@ class Interval:
 
     def __init__(self, kind, tid, life):
         self.kind, self.tid, self.life = kind, tid, life
-        self.mode = self.mm = self.vma = self.span = self.owner = self.blocker = None
+        self.mode = self.mm = self.vma = self.span = self.owner = None
+        self.blocker = self.blocker_life = None
         self.begin = self.end = self.order = self.gone = None
         self.loss = self.at_end = False
 
@@ -36,7 +37,8 @@ class Owner:
         self.tid, self.life = tid, life
         self.mm = self.vma = self.span = self.address = self.caller = None
         self.begin = self.end = self.retry = self.retry_order = self.retry_mm = None
-        self.order = self.first = None
+        self.order = self.first = self.first_wait = None
+        self.at_retry = None  # what was known of (mm, vma, address) then
         self.loss = False
 
     def decisive(self):
@@ -169,6 +171,8 @@ class Pairing:
         iv.begin, iv.order, iv.owner = ev.t, ev.order, self.owner(kind, ev)
         self.fill(iv, ev)
         self.fill(iv.owner, ev)
+        if iv.owner.first_wait is None:
+            iv.owner.first_wait = ev.t
         self.open_wait[kind][ev.tid] = iv
 
     def wait_end(self, kind, ev):
@@ -198,6 +202,7 @@ class Pairing:
             if o.retry is None:
                 o.retry, o.retry_order = ev.t, ev.order
                 o.retry_mm = pointer(kv.get('mm')) or o.mm
+                o.at_retry = (o.mm, o.vma, o.address)
         if ev.name == 'filemap_fault_end':
             self.end_owner('fault', ev)
 
@@ -220,6 +225,7 @@ class Pairing:
             iv = Interval('vma', ev.tid, ev.life)
             iv.mode, iv.begin, iv.end = 'write', ev.t - int(m[2]), ev.t
             iv.order, iv.gone, iv.blocker = ev.order, ev.order, int(m[1])
+            iv.blocker_life = ev.blocker_life
             iv.span = (int(m[3], 16), int(m[4], 16))
             iv.owner = self.cur['vma'].get(ev.tid)
             complete(iv)

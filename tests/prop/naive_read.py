@@ -25,7 +25,8 @@ class BadTrace(Exception):
 
 
 class Event:
-    __slots__ = ('t', 'place', 'tid', 'cpu', 'name', 'kv', 'text', 'line', 'order', 'life')
+    __slots__ = ('t', 'place', 'tid', 'cpu', 'name', 'kv', 'text', 'line', 'order', 'life',
+                 'blocker_life')
 
 
 def parse(text):
@@ -129,7 +130,8 @@ def assign_lives(events):
                 dead[nxt] = False
             switches.append((ev.t, nxt, life.get(nxt, 0), int(m[4]), False))
             continue
-        if dead.get(ev.tid):
+        # a thread that ends still takes and gives back mmap_lock after the event (since 6.16)
+        if dead.get(ev.tid) and not ev.name.startswith('mmap_lock_'):
             life[ev.tid] = life.get(ev.tid, 0) + 1
             dead[ev.tid] = False
         ev.life = life.get(ev.tid, 0)
@@ -141,4 +143,8 @@ def assign_lives(events):
                 child = int(m[1])
                 life[child] = life.get(child, 0) + 1
                 dead[child] = False
+        elif ev.name == 'vma_start_write_blocked':
+            m = V_BLOCKED.search(ev.text)
+            blocker = int(m[1]) if m else 0
+            ev.blocker_life = life.get(blocker, 0) if blocker else None
     return switches

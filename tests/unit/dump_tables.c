@@ -11,7 +11,7 @@ static const char *const kinds[] = {
 	[COL_COUNT] = "count",	   [COL_NS] = "us",	      [COL_TIME] = "ns",
 	[COL_BYTES] = "bytes",	   [COL_HEX] = "hex",	      [COL_STR] = "string",
 	[COL_PERCENT] = "percent", [COL_BUCKETS] = "buckets", [COL_QUANTILE] = "us",
-	[COL_FLAG] = "flag",
+	[COL_FLAG] = "flag",	   [COL_LINE] = "string",
 };
 
 int main(void)

@@ -72,6 +72,7 @@ static void fill_trace(struct result *r)
 		.coverage_ppm = opt(1000000),
 		.cpus = 2,
 		.has_sched_switch = true,
+		.has_prios = true,
 		.n_line_classes = ARRAY_LEN(line_keys),
 	};
 	for (u32 i = 0; i < ARRAY_LEN(line_keys); i++) {
@@ -171,6 +172,10 @@ static bool fill_waits(struct result *r)
 		  0ULL, 1ULL, 0ULL);
 	ok &= row(r, TABLE_HOLDS, "ssuuuuuuu-uuubuuu", "write", "mprotect", WRITE_STATS, WRITE_REST,
 		  buckets_write, 0ULL, 1ULL, 0ULL);
+	ok &= row(r, TABLE_LOCK_TOTALS, "-sssuuuuub", "all", "wait", "read", 9001ULL, US(1058712),
+		  117ULL, US(30012), 12ULL, buckets_read);
+	ok &= row(r, TABLE_LOCK_TOTALS, "usssuuuu-b", 4711ULL, "clickhouse-serv", "hold", "write",
+		  3ULL, US(99), US(33), US(50), buckets_read);
 	return ok;
 }
 
@@ -203,14 +208,33 @@ static bool fill_pairs(struct result *r)
 		  0ULL);
 	ok &= row(r, TABLE_B_PAIRS, "ususuuu", 120ULL, "fault-reader", 124ULL, "vma-writer", 12ULL,
 		  US(120311), 0ULL);
-	ok &= row(r, TABLE_BLAME, "uss--suu", 120ULL, "fault-reader", "read", "wake-up", US(912),
-		  44ULL);
-	ok &= row(r, TABLE_BLAME, "ussussuu", 120ULL, "fault-reader", "read", 124ULL, "vma-writer",
-		  "holds to write", US(1301877), 148ULL);
-	ok &= row(r, TABLE_BLAME_BY_ORIGIN, "ssssuu", "read", "fault", "mprotect", "holds to write",
-		  US(5207508), 591ULL);
-	ok &= row(r, TABLE_OPEN, "usssuu", 122ULL, "fault-reader", "mmap_lock read", "fault",
-		  8101442123ULL, US(6089));
+	ok &= row(r, TABLE_BLAME, "usss--suu", 120ULL, "fault-reader", "mmap_lock", "read",
+		  "wake-up", US(912), 44ULL);
+	ok &= row(r, TABLE_BLAME, "usssussuu", 120ULL, "fault-reader", "mmap_lock", "read", 124ULL,
+		  "vma-writer", "holds to write", US(1301877), 148ULL);
+	ok &= row(r, TABLE_BLAME, "usssussuu", 124ULL, "vma-writer", "vma", "write", 120ULL,
+		  "fault-reader", "fault holds the VMA lock", US(751204), 41ULL);
+	ok &= row(r, TABLE_BLAME_CHAINS, "usssuusssuus", 121ULL, "mapper", "mmap_lock", "write",
+		  2ULL, 120ULL, "fault-reader", "page_mkwrite (blocked)", "root", US(751000), 17ULL,
+		  "mprotect tid 124 holds mmap_lock < fault tid 120 holds the VMA lock "
+		  "(page_mkwrite), and so long that a line is not enough");
+	ok &= row(r, TABLE_BLAME_CHAINS, "usssu---suu-", 120ULL, "fault-reader", "mmap_lock",
+		  "read", 0ULL, "wake-up", US(912), 44ULL);
+	ok &= row(r, TABLE_BLAME_ROOTS, "ussssuuuuu", 120ULL, "fault-reader", "fault",
+		  "fault holds the VMA lock", "page_mkwrite", US(751204), US(1502204), 2ULL,
+		  US(1200), US(0));
+	ok &= row(r, TABLE_BLAME_ROOTS, "usss-uuu-u", 124ULL, "vma-writer", "mprotect",
+		  "holds to write", US(1301877), US(1301877), 1ULL, US(1301877));
+	ok &= row(r, TABLE_BLAME_BY_ORIGIN, "sssssuu", "mmap_lock", "read", "fault", "mprotect",
+		  "holds to write", US(5207508), 591ULL);
+	ok &= row(r, TABLE_BLAME_STACKS, "sssuuss", "mmap_lock", "read", "holds to write",
+		  US(5207508), 591ULL, "lock_mm_and_find_vma < do_user_addr_fault < exc_page_fault",
+		  "mprotect_fixup < do_mprotect_pkey < __x64_sys_mprotect");
+	ok &= row(r, TABLE_BLAME_STACKS, "sssuu--", "mmap_lock", "read", "unknown", US(20), 3ULL);
+	ok &= row(r, TABLE_OPEN, "usssuuusss", 122ULL, "fault-reader", "mmap_lock read", "fault",
+		  8101442123ULL, US(6089), 124ULL, "vma-writer",
+		  "held to write, blocked in __vma_start_write",
+		  "do_user_addr_fault < exc_page_fault");
 	ok &= row(r, TABLE_EVENTS, "su", "sched_switch", 20114ULL);
 	ok &= row(r, TABLE_EVENTS, "su", "mmap_lock_wait_start", 3029ULL);
 	r->tables[TABLE_LOST].covered = true;
@@ -254,6 +278,7 @@ static bool fill_stock(struct result *r)
 	r->trace.coverage_ppm = opt(981204);
 	r->trace.late_events = 2;
 	r->trace.has_sched_switch = false;
+	r->trace.has_prios = false;
 	r->trace.has_calls = true;
 	r->incomplete = true;
 	r->summary.lock_wait = (struct result_spread){ opt(0), opt(9000), opt(120530000) };
@@ -269,6 +294,9 @@ static bool fill_stock(struct result *r)
 			i == 5 ? "cannot be judged from this trace" : "priority inversion is real",
 			i == 5 ? RULE_HOLDS : RULE_CANNOT, i == 5 ? "A, B and C are null" : NULL
 		};
+	uncover(r, TABLE_LOCK_TOTALS, "only BPF records tell");
+	r->tables[TABLE_LOCK_TOTALS].cells.n = 0;
+	r->tables[TABLE_LOCK_TOTALS].n_rows = 0;
 	uncover(r, TABLE_FAULT_WAITS, "no page cache fault events");
 	uncover(r, TABLE_VMA_WRITERS, "no VMA writer events");
 	uncover(r, TABLE_CALLERS, "no VMA writer events");
@@ -278,7 +306,10 @@ static bool fill_stock(struct result *r)
 	ok &= row(r, TABLE_LOST, "uuuuu", 0ULL, 2ULL, 1234ULL, 0ULL, US(60123));
 	ok &= row(r, TABLE_LOST, "uuuuu", 1ULL, 1ULL, 0ULL, 1ULL, US(51));
 	r->tables[TABLE_BLAME].covered = true;
+	r->tables[TABLE_BLAME_CHAINS].covered = true;
+	r->tables[TABLE_BLAME_ROOTS].covered = true;
 	r->tables[TABLE_BLAME_BY_ORIGIN].covered = true;
+	uncover(r, TABLE_BLAME_STACKS, "no kernel stacks in the trace");
 	r->tables[TABLE_OPEN].covered = true;
 	ok &= row(r, TABLE_EVENTS, "su", "mmap_lock_start_locking", 3029ULL);
 	result_note(r, NOTE_LOSS, "1 wait touched a gap: it is in no figure");
@@ -296,7 +327,7 @@ static bool fill_hostile(struct result *r)
 			struct cell *c = &r->tables[t].cells.v[i];
 			enum col_kind kind = table_defs[t].cols[i % table_defs[t].n_cols].kind;
 
-			if (kind == COL_STR)
+			if (kind == COL_STR || kind == COL_LINE)
 				cell_str(c, name, sizeof(name) - 1);
 			else if (kind != COL_BUCKETS)
 				cell_u64(c, UINT64_MAX);

@@ -103,18 +103,23 @@ static int analyze(const char *path, unsigned long fail_at, bool from_then_on, c
 	return err;
 }
 
-static void check_case(const char *name)
+static void case_path(char ret[4096], const char *name)
 {
 	const char *top = getenv("MMSCOPE_SOURCE");
-	unsigned long all, failed = 0;
-	char path[4096], *want, *got;
-	bool incomplete;
 
-	snprintf(path, sizeof(path), "%s/tests/golden/cases/%s", top ? top : ".", name);
-	if (access(path, R_OK)) {
-		print_message("%s is not here (MMSCOPE_SOURCE names the source tree)\n", path);
+	snprintf(ret, 4096, "%s/tests/golden/%s", top ? top : ".", name);
+	if (access(ret, R_OK)) {
+		print_message("%s is not here (MMSCOPE_SOURCE names the source tree)\n", ret);
 		skip();
 	}
+}
+
+static void check_path(const char *name, const char *path)
+{
+	unsigned long all, failed = 0;
+	char *want, *got;
+	bool incomplete;
+
 	assert_int_equal(analyze(path, 0, false, &want, &incomplete), 0);
 	all = injector.n;
 	assert_true(all > 50);
@@ -135,46 +140,85 @@ static void check_case(const char *name)
 	free(want);
 }
 
+static void check_case(const char *name)
+{
+	char path[4096];
+
+	case_path(path, name);
+	check_path(name, path);
+}
+
+/* A recording made from a script of tests/lib/gen_bpf. */
+static void check_script(const char *name)
+{
+	const char *gen = getenv("MMSCOPE_BPF_GEN");
+	char script[4096], command[12288], path[] = "/tmp/mmscope-alloc-XXXXXX";
+	int fd;
+
+	case_path(script, name);
+	if (!gen) {
+		print_message("MMSCOPE_BPF_GEN does not name bpf_gen\n");
+		skip();
+	}
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(command, sizeof(command), "'%s' -o %s '%s'", gen, path, script);
+	assert_int_equal(system(command), 0);
+	check_path(name, path);
+	unlink(path);
+}
+
+static void test_bpf(void **state)
+{
+	(void)state;
+	check_script("bpf_cases/03_retried.script");
+	check_script("bpf_cases/04_open_with_holder.script");
+	check_script("bpf_cases/05_loss_inside.script");
+	check_script("bpf_cases/10_totals.script");
+}
+
 static void test_loss(void **state)
 {
 	(void)state;
-	check_case("14_lost_inside.txt");
+	check_case("cases/14_lost_inside.txt");
 }
 
 static void test_two_families(void **state)
 {
 	(void)state;
-	check_case("20_vendor_and_stock.txt");
+	check_case("cases/20_vendor_and_stock.txt");
 }
 
 static void test_inversion(void **state)
 {
 	(void)state;
-	check_case("26_c_union_and_late.txt");
+	check_case("cases/26_c_union_and_late.txt");
 }
 
 static void test_retries(void **state)
 {
 	(void)state;
-	check_case("27_c_of_b.txt");
+	check_case("cases/27_c_of_b.txt");
 }
 
 static void test_blocked_only(void **state)
 {
 	(void)state;
-	check_case("30_blocked_only.txt");
+	check_case("cases/30_blocked_only.txt");
 }
 
 static void test_blame(void **state)
 {
 	(void)state;
-	check_case("34_blame.txt");
+	check_case("cases/34_blame.txt");
+	check_case("cases/23_a_held.txt");
 }
 
 static void test_text_forms(void **state)
 {
 	(void)state;
-	check_case("18_text_forms.txt");
+	check_case("cases/18_text_forms.txt");
 }
 
 int main(void)
@@ -183,7 +227,7 @@ int main(void)
 		cmocka_unit_test(test_loss),	     cmocka_unit_test(test_two_families),
 		cmocka_unit_test(test_inversion),    cmocka_unit_test(test_retries),
 		cmocka_unit_test(test_blocked_only), cmocka_unit_test(test_blame),
-		cmocka_unit_test(test_text_forms),
+		cmocka_unit_test(test_text_forms),   cmocka_unit_test(test_bpf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -337,10 +337,53 @@ static void test_touch_against_naive(void **state)
 		check_random(seed * 0x9e3779b97f4a7c15ULL);
 }
 
+/* Told by the recording itself: every CPU lost the same. */
+static void test_spans(void **state)
+{
+	struct gaps *g = *state;
+
+	gaps_event(g, 0, 100);
+	gaps_event(g, 3, 1000);
+	gaps_span(g, 500, 600, 7, true);
+	gaps_span(g, 300, 200, 1, true); /* the wrong way round */
+	gaps_span(g, 550, 650, 2, false);
+	gaps_span(g, 0, 120, 0, false); /* from the trace's first event */
+	gaps_span(g, 900, UINT64_MAX, UINT64_MAX, false);
+	gaps_finish(g);
+	CHECK_LIST(g, { 100, 120 }, { 200, 300 }, { 500, 650 }, { 900, 1000 });
+	assert_int_equal(g->all.marks, 5);
+	assert_true(g->all.lost_events == UINT64_MAX);
+	assert_true(g->all.minimum);
+	assert_int_equal(g->all.gap_ns, 20 + 100 + 150 + 100);
+	assert_int_equal(g->cpus.v[0].marks, 0);
+	assert_true(gaps_touch(g, 640, 700));
+	assert_false(gaps_touch(g, 650, 900));
+}
+
+/* One CPU's own gaps beside them; a span outside the trace has no length. */
+static void test_spans_beside_marks(void **state)
+{
+	struct gaps *g = *state;
+
+	gaps_event(g, 0, 100);
+	gaps_lost(g, 0, 5, true);
+	gaps_event(g, 0, 200);
+	gaps_event(g, 0, 400);
+	gaps_span(g, 150, 300, 1, true);
+	gaps_span(g, 500, 600, 1, true);
+	gaps_finish(g);
+	CHECK_LIST(g, { 100, 300 }, { 500, 500 });
+	assert_int_equal(g->all.gap_ns, 150);
+	assert_int_equal(g->cpus.v[0].gap_ns, 100);
+	assert_false(gaps_touch(g, 350, 400));
+}
+
 int main(void)
 {
 #define GAPS_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		GAPS_TEST(test_spans),
+		GAPS_TEST(test_spans_beside_marks),
 		GAPS_TEST(test_case_14),
 		GAPS_TEST(test_case_15),
 		GAPS_TEST(test_nothing),

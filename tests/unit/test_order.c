@@ -44,7 +44,7 @@ static int setup(void **state)
 
 	assert_non_null(f);
 	intern_init(&f->strings);
-	f->o = order_new(&f->strings, on_event, f);
+	f->o = order_new(&f->strings, ORDER_WINDOW_NS, on_event, f);
 	assert_non_null(f->o);
 	*state = f;
 	return 0;

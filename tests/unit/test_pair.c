@@ -392,10 +392,52 @@ static void test_listener_fails(void **state)
 	}
 }
 
+/* What a BPF event tells of its own thread and of the lock's owner. */
+static void test_bpf_tells_more(void **state)
+{
+	struct pair_fixture *f = *state;
+	struct event start = ev_lock(EV_LOCK_WAIT_START, 5, 100, MM_A, MODE_WRITE);
+	struct event hold = ev_lock(EV_LOCK_HOLD_START, 5, 200, MM_A, MODE_READ);
+	u32 frame = intern_add(&f->strings, "vm_mmap_pgoff", 13);
+	const struct interval *iv;
+	struct task *task;
+
+	start.has |= EVH_SELF_PRIO | EVH_SELF_STATE | EVH_SELF_CALL;
+	start.prio = 49;
+	start.state = SELF_BLOCKED;
+	start.call = CALL_MUNMAP;
+	start.stack = stacks_add(&f->stacks, &frame, 1);
+	start.u.lock.owner_tid = 6;
+	start.u.lock.owner_state = SELF_SLEEPING;
+	start.u.lock.owner_write = 1;
+	feed(f, start);
+	feed(f, ev_lock(EV_LOCK_WAIT_END, 5, 150, MM_A, MODE_WRITE));
+	iv = expect(f, IV_LOCK_WAIT, 0, 100, 150, 0);
+	assert_int_equal(iv->stack, start.stack);
+	assert_int_equal(iv->owner_tid, 6);
+	assert_int_equal(iv->owner_state, SELF_SLEEPING);
+	assert_true(iv->owner_write);
+	/* the stack first, then the call the thread says it is inside */
+	assert_int_equal(iv->origin, ORIGIN_MMAP);
+	hold.u.lock.downgraded = 1;
+	feed(f, hold);
+	feed(f, ev_lock(EV_LOCK_HOLD_END, 5, 300, MM_A, MODE_READ));
+	iv = expect(f, IV_LOCK_HOLD, 0, 200, 300, IVF_DOWNGRADED);
+	assert_int_equal(iv->origin, ORIGIN_MUNMAP);
+	assert_int_equal(pair_counts(f->p)->downgrades, 1);
+	task = tasks_get(&f->tasks, tasks_find(&f->tasks, 5));
+	assert_int_equal(task_state_at(task, 120), TASK_BLOCKED);
+	assert_true(task_prio_at(&f->tasks, tasks_find(&f->tasks, 5), 100).known);
+	assert_int_equal(task_prio_at(&f->tasks, tasks_find(&f->tasks, 5), 100).prio, 49);
+	assert_true(pair_seen(f->p)->prios && pair_seen(f->p)->states && pair_seen(f->p)->calls);
+	assert_false(pair_seen(f->p)->sched_switch);
+}
+
 int main(void)
 {
 #define PAIR_TEST(fn) cmocka_unit_test_setup_teardown(fn, pair_setup, pair_teardown)
 	const struct CMUnitTest tests[] = {
+		PAIR_TEST(test_bpf_tells_more),
 		PAIR_TEST(test_stock_wait_and_hold),
 		PAIR_TEST(test_failed_try),
 		PAIR_TEST(test_stock_downgrade),

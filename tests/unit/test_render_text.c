@@ -120,7 +120,8 @@ static void fill_random(struct result *r, u64 *seed)
 			if (table_defs[t].cols[i % table_defs[t].n_cols].kind == COL_BUCKETS) {
 				c->null = false;
 				c->p = buckets;
-			} else if (table_defs[t].cols[i % table_defs[t].n_cols].kind == COL_STR) {
+			} else if (table_defs[t].cols[i % table_defs[t].n_cols].kind == COL_STR ||
+				   table_defs[t].cols[i % table_defs[t].n_cols].kind == COL_LINE) {
 				size_t len = next_random(seed) % sizeof(name);
 
 				cell_str(c, arena_strndup(&r->arena, name, len), len);
@@ -246,7 +247,7 @@ static void test_sections(void **state)
 
 	(void)state;
 	assert_int_equal(strncmp(text, "mmscope ", 8), 0);
-	assert_has(text, "\nWho made whom wait for mmap_lock");
+	assert_has(text, "\nWho made whom wait (times in us)");
 	assert_null(strstr(text, "VERDICT"));
 	assert_null(strstr(text, "CONTENTION"));
 	assert_null(strstr(text, "DATA QUALITY"));

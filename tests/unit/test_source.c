@@ -80,7 +80,7 @@ static void test_numbered_chunks(void **state)
 	static const char *const left_out[] = { ".hidden",    "mmscope.json", "x.json.gz",
 						"logcat.txt", "kallsyms",     "kallsyms.gz",
 						"perf.data",  "a.pftrace",    "runs.log",
-						"ftrace.dat", "bpf.mmscope" };
+						"ftrace.dat", "old.mmscope" };
 	char name[64];
 	struct source_set *set;
 
@@ -103,6 +103,26 @@ static void test_numbered_chunks(void **state)
 	assert_int_equal(set->n_chunks, 5);
 	assert_int_equal(set->n_left_out, ARRAY_LEN(left_out) + 2);
 	assert_string_equal(source_name(set->streams[0]), at("numbered/trace_stream_1"));
+	source_set_free(set);
+}
+
+/* A recording of BPF is the capture, whatever lies beside it. */
+static void test_bpf_stream(void **state)
+{
+	struct source_set *set;
+
+	(void)state;
+	make_dir("bpf");
+	put_text("bpf/cpu0-00001.txt", "text\n");
+	put_text("bpf/cpu1-00001.txt", "text\n");
+	put_text("bpf/mmscope.json", "{}");
+	put_text("bpf/other.mmscope", "not this\n");
+	put_packed("bpf/bpf.mmscope.xz", XZ, "records", 7);
+	check_gives(at("bpf"), "records", 7);
+	set = open_set(at("bpf"));
+	assert_int_equal(set->n_chunks, 1);
+	assert_int_equal(set->n_instead, 2);
+	assert_int_equal(set->n_left_out, 2);
 	source_set_free(set);
 }
 
@@ -334,7 +354,7 @@ int main(void)
 		cmocka_unit_test(test_numbered_chunks), cmocka_unit_test(test_cpu_chunks),
 		cmocka_unit_test(test_many_streams),	cmocka_unit_test(test_open_errors),
 		cmocka_unit_test(test_stdin),		cmocka_unit_test(test_fifo_and_spool),
-		cmocka_unit_test(test_too_many_chunks),
+		cmocka_unit_test(test_too_many_chunks), cmocka_unit_test(test_bpf_stream),
 	};
 
 	return cmocka_run_group_tests(tests, source_make_root, source_remove_root);
