@@ -193,12 +193,19 @@ static bool conclude(struct check *c)
 	r->can_record = is_ok(r, "tracefs.instance") &&
 			is_ok(r, "event.mmap_lock:mmap_lock_start_locking") &&
 			is_ok(r, "event.mmap_lock:mmap_lock_acquire_returned");
+	r->can_watch = is_ok(r, "kernel.btf") && is_ok(r, "bpf.map_ringbuf") &&
+		       (is_ok(r, "bpf.tp_btf_mmap_lock") || is_ok(r, "bpf.raw_tracepoint") ||
+			is_ok(r, "bpf.tracepoint"));
 	r->rung = find_rung(c);
-	r->summary = arena_printf(
-		&r->arena, "`mmscope record` %s here%s; best rung: %u of %zu, %s (%s); %zu trap%s",
-		r->can_record ? "works" : "does not work",
-		r->can_record || c->root ? "" : " (needs root)", r->rung + 1u, ARRAY_LEN(rungs),
-		rungs[r->rung].name, rungs[r->rung].shows, n_traps, n_traps == 1 ? "" : "s");
+	r->summary = arena_printf(&r->arena,
+				  "`mmscope record` %s here, `mmscope locks` %s%s; best rung: %u "
+				  "of %zu, %s (%s); %zu "
+				  "trap%s",
+				  r->can_record ? "works" : "does not work",
+				  r->can_watch ? "works" : "does not",
+				  (r->can_record && r->can_watch) || c->root ? "" : " (needs root)",
+				  r->rung + 1u, ARRAY_LEN(rungs), rungs[r->rung].name,
+				  rungs[r->rung].shows, n_traps, n_traps == 1 ? "" : "s");
 	return r->summary;
 }
 

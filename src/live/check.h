@@ -40,7 +40,7 @@ struct check_row {
 #define CHECK_RUNGS(X)                                                                            \
 	X(VENDOR, "vendor tracepoints", "every fault wait, retry and VMA write by its own event") \
 	X(TP_BTF, "BPF on BTF tracepoints",                                                       \
-	  "mmap_lock waits, holders and off-CPU stacks by BPF; `record` uses the trace instance") \
+	  "mmap_lock waits, holders and off-CPU stacks by BPF; `record` needs --bpf for that")    \
 	X(TRACEPOINT, "BPF on classic tracepoints", "mmap_lock waits, no kernel structures")      \
 	X(INSTANCE, "trace instance", "mmap_lock waits, calls and scheduling; no VMA waits")      \
 	X(TEXT, "stored traces only",                                                             \
@@ -55,7 +55,8 @@ struct check_report {
 	struct arena arena; /* of the strings that are not constants */
 	const char *kernel; /* release */
 	enum check_rung rung;
-	bool can_record;
+	bool can_record;	    /* by ftrace */
+	bool can_watch;		    /* by BPF: locks, record --bpf */
 	const char *summary;	    /* one line */
 	VEC(struct check_row) rows; /* in the order of checks.def */
 };
