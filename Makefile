@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The few commands a person types. Meson builds (meson.build); packages.txt lists the Debian packages.
 #
-#   make demo     build, watch this kernel for three seconds, show who waited for what
+#   make demo     build, watch this kernel for three seconds, show who waited behind whom
 #   make check    build with gcc, clang and sanitizers, run every test
 #   make bench    measure speed and memory against trace-cmd and a bare loop
 #   make fuzz     libFuzzer on the decoders, FUZZ_SECONDS each

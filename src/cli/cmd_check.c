@@ -30,9 +30,9 @@ static int print_json(const struct verb *v, const struct check_report *r)
 
 	for (size_t i = 0; i < r->rows.n; i++)
 		json_array_append_new(rows, json_row(&r->rows.v[i]));
-	o = json_pack("{s:s s:s s:s s:b s:o}", "kernel", r->kernel, "summary", r->summary,
-		      "best_rung", check_rung_name(r->rung), "can_record", r->can_record, "checks",
-		      rows);
+	o = json_pack("{s:s s:s s:s s:b s:b s:o}", "kernel", r->kernel, "summary", r->summary,
+		      "best_rung", check_rung_name(r->rung), "can_record", r->can_record,
+		      "can_watch", r->can_watch, "checks", rows);
 	if (!o)
 		return cli_fail(v, EXIT_FAILED, "out of memory");
 	/* A failed write shows in stdout's error flag, which cli_finish_output() judges. */

@@ -9,9 +9,7 @@
 static const struct verb *const verbs[] = {
 	&verb_analyze,
 #if MMSCOPE_LIVE
-	&verb_record,
-	&verb_stress,
-	&verb_check,
+	&verb_locks,   &verb_record, &verb_stress, &verb_check,
 #endif
 };
 

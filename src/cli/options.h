@@ -70,6 +70,6 @@ int cli_run_verb(const struct verb *v, int argc, char **argv);
  * error. */
 int cli_finish_output(const struct verb *v, int code);
 
-extern const struct verb verb_analyze, verb_record, verb_stress, verb_check;
+extern const struct verb verb_analyze, verb_locks, verb_record, verb_stress, verb_check;
 
 #endif

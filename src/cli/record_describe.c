@@ -67,21 +67,25 @@ static int describe_host(struct recording *rec, struct error *e)
 	return 0;
 }
 
-int record_describe(struct recording *rec, const struct opt_u64s *pids, u64 buffer_kb,
-		    char **command, struct error *e)
+int record_describe(struct recording *rec, const struct record_opts *o, char **command,
+		    struct error *e)
 {
 	static const char *const scopes[] = { "command", "pids", "all" };
 	struct session_info *info = &rec->info;
 	int code;
 
-	info->scope = scopes[rec->scope];
-	info->buffer_kb = (struct session_num){ true, (s64)buffer_kb };
+	info->scope = scopes[rec->target.scope];
+	info->source = o->use_bpf ? "bpf" : "ftrace";
+	if (!o->use_bpf)
+		info->buffer_kb = (struct session_num){
+			true, (s64)(o->buffer_kb ? o->buffer_kb : RECORD_BUFFER_KB)
+		};
 	code = describe_host(rec, e);
-	for (size_t i = 0; !code && i < pids->list.n; i++) {
+	for (size_t i = 0; !code && i < o->pids.list.n; i++) {
 		s64 *slot = vec_push(&info->pids.list);
 
 		if (slot)
-			*slot = (s64)pids->list.v[i];
+			*slot = (s64)o->pids.list.v[i];
 		else
 			code = error_set(e, -ENOMEM, "out of memory");
 	}
@@ -151,4 +155,21 @@ int record_describe_cpus(struct recording *rec, struct error *e)
 	for (size_t i = 0; !code && i < n; i++)
 		code = count_cpu(rec, &cpus[i], e);
 	return code;
+}
+
+int record_describe_bpf(struct recording *rec, struct error *e)
+{
+	const struct bpf_rungs *rungs = bpf_capture_rungs(rec->capture);
+	const struct bpf_capture_counts *c = bpf_capture_counts(rec->capture);
+	char text[256];
+
+	rec->info.records = (struct session_num){ true, (s64)c->records };
+	rec->info.record_bytes = (struct session_num){ true, (s64)c->bytes };
+	rec->info.lost_records = (struct session_num){ true, (s64)c->lost };
+	for (size_t i = rec->info.rungs.list.n; i < rungs->list.n; i++) {
+		(void)!bpf_cli_describe_rung(&rungs->list.v[i], text, sizeof(text));
+		if (session_info_add(&rec->info, &rec->info.rungs, text))
+			return error_set(e, -ENOMEM, "out of memory");
+	}
+	return 0;
 }

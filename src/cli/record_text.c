@@ -57,8 +57,9 @@ void record_print_start(const struct recording *rec)
 	static const char *const whats[] = { "the command and its children",
 					     "the processes and their children", "every process" };
 
-	print_missing(rec);
-	cli_warn(rec->verb, "recording %s into %s; ^C ends it", whats[rec->scope], rec->dir);
+	if (rec->ops == &record_ftrace)
+		print_missing(rec);
+	cli_warn(rec->verb, "recording %s into %s; ^C ends it", whats[rec->target.scope], rec->dir);
 }
 
 /* What a CPU lost: by the kernel's counters, or by its LOST lines where those tell more. */
@@ -125,7 +126,19 @@ static void print_not_recorded(const struct recording *rec)
 {
 	fprintf(stderr, "  not recorded: calls of 32-bit programs%s%s\n",
 		rec->n_vendor ? "" : "; VMA-lock waits and ends of faults (need vendor events)",
-		rec->scope == SCOPE_ALL ? "" : "; what other processes did to these");
+		rec->target.scope == SCOPE_ALL ? "" : "; what other processes did to these");
+}
+
+static void print_records(const struct session_info *info)
+{
+	fprintf(stderr, "  %" PRId64 " records, %" PRId64 " bytes; ", info->records.v,
+		info->record_bytes.v);
+	if (!info->lost_records.v)
+		fprintf(stderr, "lost: 0 records\n");
+	else
+		fprintf(stderr,
+			"lost: %" PRId64 " records; a larger ring helps: --ring %" PRId64 "\n",
+			info->lost_records.v, info->buffer_kb.v / 1024 * 4);
 }
 
 void record_print_summary(const struct recording *rec)
@@ -141,8 +154,12 @@ void record_print_summary(const struct recording *rec)
 	else if (info->exit_code.has)
 		fprintf(stderr, "; the command's exit code: %" PRId64, info->exit_code.v);
 	fputc('\n', stderr);
-	print_cpus(info);
-	print_loss(info);
-	print_not_recorded(rec);
+	if (rec->ops == &record_bpf) {
+		print_records(info);
+	} else {
+		print_cpus(info);
+		print_loss(info);
+		print_not_recorded(rec);
+	}
 	fprintf(stderr, "  next: mmscope analyze %s\n", rec->dir);
 }

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import suite  # noqa: E402
 
 DONE, FAILED, USAGE, INCOMPLETE = 0, 1, 2, 3
-VERBS = ("analyze", "record", "stress", "check")
+VERBS = ("analyze", "locks", "record", "stress", "check")
 MEGABYTE = 1 << 20
 SANITIZER = re.compile(rb"AddressSanitizer|LeakSanitizer|runtime error:")
 
@@ -145,6 +145,64 @@ class Usage(Case):
         """Neither -d nor a command, but an empty command."""
         self.assert_fails(run("record", "-o", os.path.join(self.dir, "never"), "--"), USAGE)
         self.assertFalse(os.path.exists(os.path.join(self.dir, "never")))
+
+
+    def test_live_verbs_watch_one_thing(self):
+        for verb in (["record"], ["record", "--bpf"], ["locks"]):
+            for args in (["-p", "1", "-a"], ["-p", "1", "--", "true"], ["-a", "--"], ["true"], ["-p", "0"],
+                         ["-d", "0"], ["-d", "soon"]):
+                self.assert_fails(run(*verb, *args), USAGE, "mmscope %s:" % verb[0])
+
+    def test_values_of_the_bpf_options(self):
+        for verb in (["record", "--bpf", "-a"], ["locks"]):
+            for option, value in (("--min-us", "-1"), ("--min-us", "1.5"), ("--ring", "0"), ("--ring", "4096"),
+                                  ("--ring", "64M"), ("--cgroup=", None), ("--no-faults=1", None)):
+                done = run(*verb, *([option] if value is None else [option, value]))
+                if option == "--cgroup=":
+                    self.assert_fails(done, FAILED, "cgroup")
+                else:
+                    self.assert_fails(done, USAGE, option.split("=")[0])
+        for value in ("0", "0.01", "1e9", ""):
+            self.assert_fails(run("locks", "-i", value), USAGE, "interval")
+
+    def test_options_of_the_other_source(self):
+        out = os.path.join(self.dir, "never")
+        for args in (["--min-us", "5"], ["--ring", "8"], ["--no-faults"], ["--user-stacks"], ["--cgroup", "/"],
+                     ["--rung", "hash"]):
+            self.assert_fails(run("record", "-o", out, "-a", *args), USAGE, args[0], "--bpf")
+        for args in (["-b", "100"], ["-e", "sched:sched_wakeup"]):
+            self.assert_fails(run("record", "--bpf", "-o", out, "-a", *args), USAGE, args[0], "ftrace")
+        self.assertFalse(os.path.exists(out))
+
+    def test_cgroup_of_no_v2_hierarchy(self):
+        for path, what in ((self.dir, "cgroup v2"), ("/no/such/cgroup", "No such file"), (self.plain, "Not a directory")):
+            self.assert_fails(run("locks", "--cgroup", path, "-d", "1"), FAILED, path, what)
+
+
+class WithoutRoot(Case):
+    """One line that says what is missing and what can be had instead; nothing is left behind."""
+    def setUp(self):
+        self.before = []
+        if os.geteuid() == 0:
+            self.before = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+            if subprocess.run([*self.before, suite.MMSCOPE, "--version"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode:
+                self.skipTest("needs a binary that an unprivileged user can run, not only root")
+        self.there = tempfile.mkdtemp(prefix="mmscope-cli-")
+        self.addCleanup(shutil.rmtree, self.there)
+        os.chmod(self.there, 0o777)
+
+    def run_as_nobody(self, *args):
+        return subprocess.run([*self.before, suite.MMSCOPE, *args], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.there)
+
+    def test_locks(self):
+        for args in (["-d", "1"], ["--json", "-d", "1"], ["--", "true"], ["-p", str(os.getpid())]):
+            self.assert_fails(self.run_as_nobody("locks", *args), FAILED, "root", "analyze")
+
+    def test_record_bpf(self):
+        self.assert_fails(self.run_as_nobody("record", "--bpf", "-o", "session", "-d", "1"), FAILED, "root")
+        self.assertEqual(os.listdir(self.there), [])
 
 
 class BadInput(Case):

@@ -11,6 +11,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 import agree  # noqa: E402
+import blocker  # noqa: E402
 import suite  # noqa: E402
 
 DEMO = os.path.join(HERE, "demo.sh")
@@ -48,13 +49,13 @@ class Demo(unittest.TestCase):
         done = self.run_demo(*before)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("needs root", done.stdout)
-        self.assertIn("4. Two bundled captures", done.stdout)
+        self.assertIn("5. Two bundled captures", done.stdout)
         self.assertNotIn("=== 1.", done.stdout)
         self.assert_bundled_verdicts(done.stdout)
 
     def assert_bundled_verdicts(self, text):
         """With the retry no writer waits for a fault, without it a real-time one does."""
-        dropped, kept = text.split("=== 4a.")[1].split("=== 4b.")
+        dropped, kept = text.split("=== 5a.")[1].split("=== 5b.")
         self.assertRegex(dropped, r"\n\s+pairs 0   writer waits 0 ")
         self.assertRegex(kept, r"VERDICT\n\s+priority inversion is real")
 
@@ -65,8 +66,10 @@ class Demo(unittest.TestCase):
             self.skipTest("no tracefs")
         done = self.run_demo()
         self.assertEqual(done.returncode, 0, done.stdout)
-        for text in ("=== 1.", "=== 2.", "\nagree: the writers made", "4. Two bundled captures"):
+        for text in ("=== 1.", "=== 2.", "=== 3.", "\nagree: the writers made", "5. Two bundled captures"):
             self.assertIn(text, done.stdout)
+        self.assertRegex(done.stdout, r"\n\S.* \(thread \d+\).* made others wait [\d.]+ ms")
+        self.assertTrue("record --bpf" in done.stdout or "by ftrace" in done.stdout)
         self.assert_bundled_verdicts(done.stdout)
         self.assertEqual(sorted(os.listdir(self.dir)), ["build", "tests"])
 
@@ -97,6 +100,22 @@ class Agree(unittest.TestCase):
             good, line = agree.judge(self.STRESS, result)
             self.assertFalse(good, line)
             self.assertTrue(line.startswith("DISAGREE: "))
+
+
+class Blocker(unittest.TestCase):
+    ROOT = {"tid": 7, "comm": "w", "origin": "mprotect", "because": "holds to write", "time_us": 2500, "waiters": 3}
+    PAIR = {"blocker_tid": 8, "blocker_comm": "v", "because": "queued to write", "time_us": 1200}
+
+    def test_the_first_root(self):
+        line = blocker.sentence({"blame_roots": [self.ROOT, dict(self.ROOT, tid=9, time_us=1)]})
+        self.assertEqual(line, "w (thread 7), which holds to write in mprotect, made others wait 2.500 ms, 3 threads")
+
+    def test_the_first_pair_that_names_one(self):
+        line = blocker.sentence({"blame_roots": None, "blame": [dict(self.PAIR, blocker_tid=None), self.PAIR]})
+        self.assertEqual(line, "v (thread 8), which is queued to write, made others wait 1.200 ms")
+
+    def test_nobody(self):
+        self.assertIsNone(blocker.sentence({"blame_roots": [], "blame": []}))
 
 
 if __name__ == "__main__":

@@ -171,6 +171,9 @@ class AsRoot(Case):
         if self.report["can_record"]:
             self.assertTrue(self.ok("tracefs.instance"))
             self.assertEqual(self.report["best_rung"] == "vendor tracepoints", vendor)
+        self.assertEqual(self.report["can_watch"], self.ok("kernel.btf") and self.ok("bpf.map_ringbuf") and any(
+            self.ok("bpf." + way) for way in ("tp_btf_mmap_lock", "raw_tracepoint", "tracepoint")))
+        self.assertEqual("`mmscope locks` works" in self.report["summary"], self.report["can_watch"])
         traps = sum(r["status"] == "trap" for r in self.rows.values())
         self.assertRegex(self.report["summary"], r"; %d traps?$" % traps)
         text = check().stdout
@@ -225,6 +228,7 @@ class AsNobody(Case):
         events = {k for k in rows if k.startswith("event.")}
         self.assertEqual(set(rows) - events, self.defined_keys())
         self.assertIs(report["can_record"], False)
+        self.assertIs(report["can_watch"], False)
         self.assertIn("needs root", report["summary"])
         for key, row in rows.items():
             if row["status"] == "refused" and row["group"] in ("bpf", "perf"):

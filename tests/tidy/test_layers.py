@@ -17,14 +17,15 @@ MAY_USE = {
     "analysis": ("base", "model", "result"),
     "result": ("base",),
     "render": ("base", "result", "model"),
-    "live": ("base", "sys", "wire"),
+    "bpf": ("wire",),
+    "live": ("base", "sys", "wire", "bpf"),
     "session": ANALYSER + ("live",),
     "cli": ANALYSER + ("live", "session"),
 }
 EVERYBODY = ("base/types.h",)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>", re.M)
-# Libraries that stand for a layer: only live may load BPF or write tracefs.
+# Libraries that stand for a layer: only live, and the programs in bpf, may load BPF or write tracefs.
 LIVE_ONLY = re.compile(r"^(bpf|tracefs|traceevent|trace-cmd)/|^(tracefs|event-parse)\.h$")
 
 
@@ -41,7 +42,7 @@ def check_layer(path, text):
         elif other != layer and other not in MAY_USE[layer] and name not in EVERYBODY:
             found.append((line, "%s may not include %s" % (layer, name)))
     for match in SYSTEM_INCLUDE.finditer(text):
-        if layer != "live" and LIVE_ONLY.search(match.group(1)):
+        if layer not in ("live", "bpf") and LIVE_ONLY.search(match.group(1)):
             found.append((tidy.line_of(text, match.start()),
                           "only live may include <%s>" % match.group(1)))
     return found
@@ -57,10 +58,12 @@ RULES = [
                    ("src/base/a.c", '#include "../wire/event.h"\n'),
                    ("src/utils/a.c", "int x;\n"),
                    ("src/sys/a.c", "#include <tracefs.h>\n"),
+                   ("src/bpf/a.bpf.h", '#include "base/vec.h"\n'),
                    ("src/cli/a.c", "#include <bpf/libbpf.h>\n")],
               good=[("src/decode/a.c", '#include "model/stack.h"\n#include <string.h>\n'),
                     ("src/wire/a.h", '#include "base/types.h"\n'),
                     ("src/live/a.c", "#include <bpf/libbpf.h>\n"),
+                    ("src/bpf/a.bpf.h", "#include <bpf/bpf_helpers.h>\n"),
                     ("src/cli/a.c", '#include "session/session.h"\n')]),
 ]
 Rules = tidy.rule_tests(RULES)

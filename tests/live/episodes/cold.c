@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cold.c: a fault that reads a page of a file from its (slowed) device. The first try lets go of the
+ * VMA's lock before it sleeps, so an mprotect of the same VMA in the meantime waits for nothing.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "episodes.h"
+
+void cold_episode(struct stage *s)
+{
+	struct actor *fault = &s->sh->actors[ACTOR_FAULTER], *writer = &s->sh->actors[ACTOR_WRITER];
+	const size_t bytes = (size_t)COLD_PAGES * PAGE_BYTES;
+	struct job drop = { .op = OP_DROP, .at = s->cold, .bytes = bytes };
+	struct job look = { .op = OP_LOOK,
+			    .at = s->cold + stage_random(s, COLD_PAGES) * PAGE_BYTES };
+	struct job change = { .op = OP_MPROTECT,
+			      .at = s->cold,
+			      .bytes = bytes,
+			      .prot = prot_flip(&s->cold_prot) };
+	bool both;
+
+	/* only pages that nobody maps can be dropped from the page cache */
+	actor_do(fault, &drop);
+	if (posix_fadvise(s->cold_fd, 0, 0, POSIX_FADV_DONTNEED)) {
+		truth_void(s, "cold", "fadvise failed");
+		return;
+	}
+	if (!s->sh->throttle[0]) {
+		change.after = fault;
+		change.delay_ns = stage_random(s, 200000);
+	}
+	actor_tell(fault, &look);
+	if (s->sh->throttle[0])
+		actor_seen(fault, 'D', 5); /* the first reads in a while are fast all the same */
+	actor_tell(writer, &change);
+	both = actor_wait(fault, LIMIT_MS) & actor_wait(writer, LIMIT_MS);
+	if (!both || writer->result) {
+		truth_void(s, "cold", "a call failed");
+		return;
+	}
+	truth_call(s, "cold", ACTOR_FAULTER);
+	truth_call(s, "cold", ACTOR_WRITER);
+}
