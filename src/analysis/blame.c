@@ -23,6 +23,8 @@
 struct fault {
 	struct join_node *node; /* NULL: its mm is not known yet */
 	bool homeless, waited;
+	bool dropped; /* BPF: it went on under mmap_lock, and let the VMA's lock go at the latest */
+	u64 dropped_ns; /* here */
 	u64 first_wait_ns, last_wait_end_ns;
 	u64 longest_wait_ns;
 	u32 reason, stack;
@@ -54,7 +56,7 @@ static bool is_in_the_way(const struct blame_wait *w, const struct join_node *le
 		return false;
 	if (w->lock == BLAME_VMA)
 		return same_vma(right->owner, w);
-	if (right->what == BECAUSE_HOLDS_READ)
+	if (right->what == BECAUSE_HOLDS_READ || right->what == BECAUSE_HANDED)
 		return w->mode != MODE_READ;
 	if (right->what == BECAUSE_QUEUED)
 		return right->begin_ns < w->begin_ns ||
@@ -73,6 +75,16 @@ static int on_pair(void *ctx, struct join_node *left, struct join_node *right)
 		return 0;
 	if (w->segments.n >= WAIT_MAX_SEGMENTS) {
 		b->refused++;
+		return 0;
+	}
+	if (w->has_waker && right->task == w->segments.v[0].task) {
+		/* the reader that let go last is this fault: one blocker, with what is known of it
+		 */
+		s = &w->segments.v[0];
+		s->because = right->what;
+		s->origin = right->origin;
+		s->stack = f ? f->stack : right->stack;
+		s->reason = f ? f->reason : 0;
 		return 0;
 	}
 	s = vec_push(&w->segments);
@@ -210,12 +222,32 @@ static struct blame_wait *wait_new(struct blame *b, const struct interval *iv)
 	return w;
 }
 
+/* A fault that asks for mmap_lock has no VMA's lock any more. */
+static void fault_goes_on_under_lock(struct fault *f, u64 now_ns)
+{
+	if (!f || f->dropped)
+		return;
+	f->dropped = true;
+	f->dropped_ns = f->last_wait_end_ns ? f->last_wait_end_ns : now_ns;
+}
+
+static void note_fault_fallback(struct blame *b, const struct interval *iv)
+{
+	const struct interval *fault = tasks_get(b->ctx->tasks, iv->task)->fault;
+
+	if (fault)
+		fault_goes_on_under_lock(fault->note[NOTE_BLAME], iv->begin_ns);
+}
+
 static int wait_open(struct blame *b, struct interval *iv)
 {
 	struct blame_wait *w;
+	bool bpf = b->ctx->seen->bpf && iv->kind == IV_LOCK_WAIT;
 
 	if (iv->mode == MODE_UNKNOWN)
 		return 0;
+	if (bpf && iv->mode == MODE_READ)
+		note_fault_fallback(b, iv);
 	w = wait_new(b, iv);
 	if (!w)
 		return -ENOMEM;
@@ -231,9 +263,11 @@ static int wait_open(struct blame *b, struct interval *iv)
 	} else if (w->lock == BLAME_VMA) {
 		w->homeless = join_hold(&b->vmas, JOIN_LEFT, iv->begin_ns);
 	}
-	if (w->lock == BLAME_VMA || !iv->mm.v || iv->mode != MODE_WRITE)
+	if (w->lock == BLAME_VMA || !iv->mm.v || (iv->mode != MODE_WRITE && !bpf))
 		return 0;
-	iv->note[NOTE_BLAME_QUEUE] = open_node(&b->locks, iv, JOIN_RIGHT, BECAUSE_QUEUED, NULL);
+	iv->note[NOTE_BLAME_QUEUE] =
+		open_node(&b->locks, iv, JOIN_RIGHT,
+			  iv->mode == MODE_WRITE ? BECAUSE_QUEUED : BECAUSE_HANDED, NULL);
 	return iv->note[NOTE_BLAME_QUEUE] ? 0 : -ENOMEM;
 }
 
@@ -259,6 +293,7 @@ static void wait_complete(struct blame *b, struct blame_wait *w, const struct in
 	w->number = ++b->n_ends;
 	w->charged = analysis_counts(b->ctx, iv);
 	w->origin = iv->origin;
+	w->granted_ns = iv->granted_ns;
 	w->has_vma = iv->has_vma;
 	w->vma = iv->vma;
 	w->has_range = iv->has_range;
@@ -280,6 +315,31 @@ static int wait_drop(struct blame *b, struct blame_wait *w)
 	return err ? err : failed;
 }
 
+/*
+ * While a writer waits no new reader gets the VMA's lock: the one that let go last and woke it had
+ * it since before the wait.
+ */
+static int take_waker(struct blame *b, struct blame_wait *w, const struct interval *iv)
+{
+	const u64 *known = map_get(&b->ctx->tasks->id_of_tid, iv->blocker_tid);
+	struct blame_segment *s;
+
+	if (w->lock != BLAME_VMA || !known || *known == iv->task.v)
+		return 0;
+	s = vec_push(&w->segments);
+	if (!s)
+		return -ENOMEM;
+	*s = (struct blame_segment){ .begin_ns = iv->begin_ns,
+				     .end_ns = iv->granted_ns,
+				     .full_begin_ns = iv->begin_ns,
+				     .task = (u32)*known,
+				     .tid = iv->blocker_tid,
+				     .because = BECAUSE_HELD_VMA,
+				     .origin = ORIGIN_OTHER };
+	w->has_waker = true;
+	return 0;
+}
+
 /* The node is the one that was opened at its begin, unless its mm was not known then or was another
  * than its end printed. */
 static int wait_join(struct blame *b, struct blame_wait *w, const struct interval *iv)
@@ -296,6 +356,8 @@ static int wait_join(struct blame *b, struct blame_wait *w, const struct interva
 		failed = wait_settle(b, w);
 		return err ? err : failed;
 	}
+	if (iv->granted_ns && iv->blocker_tid)
+		err = err ? err : take_waker(b, w, iv);
 	if (!w->node)
 		w->node = open_node(j, iv, JOIN_LEFT, BECAUSE_UNKNOWN, NULL);
 	if (!w->node) {
@@ -307,6 +369,19 @@ static int wait_join(struct blame *b, struct blame_wait *w, const struct interva
 	return err ? err : failed;
 }
 
+/* A write wait stands in the queue; a read wait has the lock from when it was given to it. */
+static int queue_close(struct blame *b, struct join_node *queue, const struct interval *iv)
+{
+	if (queue->what == BECAUSE_QUEUED)
+		/* from its begin, however it ended, unless it only tried */
+		return iv->flags & IVF_FAILED_TRY ? join_drop(&b->locks, queue)
+						  : join_close(&b->locks, queue, iv->end_ns);
+	if (!iv->granted_ns || !interval_is_whole(iv))
+		return join_drop(&b->locks, queue);
+	queue->begin_ns = iv->granted_ns;
+	return join_close(&b->locks, queue, iv->end_ns);
+}
+
 static int wait_close(struct blame *b, struct interval *iv)
 {
 	struct blame_wait *w = iv->note[NOTE_BLAME];
@@ -315,11 +390,8 @@ static int wait_close(struct blame *b, struct interval *iv)
 
 	iv->note[NOTE_BLAME] = NULL;
 	iv->note[NOTE_BLAME_QUEUE] = NULL;
-	/* it stood in the queue from its begin, however it ended, unless it only tried */
-	if (queue && (iv->flags & IVF_FAILED_TRY))
-		err = join_drop(&b->locks, queue);
-	else if (queue)
-		err = join_close(&b->locks, queue, iv->end_ns);
+	if (queue)
+		err = queue_close(b, queue, iv);
 	if (!w)
 		return err;
 	if (w->homeless)
@@ -395,9 +467,13 @@ static int fault_wait_open(struct interval *iv)
 
 	if (!f)
 		return 0;
-	if (!f->waited)
+	if (iv->under_mmap_lock)
+		fault_goes_on_under_lock(f, f->waited ? iv->begin_ns : iv->parent->begin_ns);
+	/* preempted, it has not dropped anything yet */
+	if (!f->waited && !iv->preempted) {
 		f->first_wait_ns = iv->begin_ns;
-	f->waited = true;
+		f->waited = true;
+	}
 	if (!f->stack)
 		f->stack = iv->stack;
 	return 0;
@@ -453,13 +529,18 @@ static int blame_retry(void *self, struct interval *iv)
 {
 	struct blame *b = self;
 	struct fault *f = iv->note[NOTE_BLAME];
+	u64 end_ns;
 
 	if (!f)
 		return 0;
 	/* what it waits for, it waits for without the lock */
 	f->reason = 0;
-	return fault_over(b, iv, !(iv->flags & (IVF_OPEN_BEGIN | IVF_LOSS)),
-			  f->waited ? f->first_wait_ns : b->now_ns);
+	end_ns = f->waited	       ? f->first_wait_ns
+		 : f->last_wait_end_ns ? f->last_wait_end_ns
+				       : b->now_ns;
+	if (f->dropped && f->dropped_ns < end_ns)
+		end_ns = f->dropped_ns;
+	return fault_over(b, iv, !(iv->flags & (IVF_OPEN_BEGIN | IVF_LOSS)), end_ns);
 }
 
 static int fault_close(struct blame *b, struct interval *iv)
@@ -474,7 +555,7 @@ static int fault_close(struct blame *b, struct interval *iv)
 	 * that it held the lock is certain for its waits only.
 	 */
 	if (b->ctx->seen->bpf)
-		end_ns = f->last_wait_end_ns;
+		end_ns = f->dropped ? f->dropped_ns : f->last_wait_end_ns;
 	return fault_over(b, iv, interval_is_whole(iv) && end_ns, end_ns);
 }
 

@@ -43,12 +43,14 @@ struct blame_wait {
 	u32 owner, owner_tid,
 		owner_stack; /* the writer that had the lock when it slept; task 0 = none */
 	u8 lock, mode, origin;
-	bool charged; /* its time is asked for; else it only explains others */
-	bool named;   /* from a *_blocked event, which names the blocker: a chain ends there */
+	bool charged;	/* its time is asked for; else it only explains others */
+	bool has_waker; /* segments[0] is of the VMA's reader that let go last */
+	bool named;	/* from a *_blocked event, which names the blocker: a chain ends there */
 	/* of a VMA's lock */
 	bool has_vma, has_range, homeless; /* homeless: its mm is not known yet */
 	u64 vma, vm_start, vm_end;
 	VEC(struct blame_segment) segments;
+	u64 granted_ns; /* a reader that had the lock from here and did not run yet; 0 = not told */
 	u64 first_hold_ns, last_hold_ns; /* begin of the first, end of the last hold; 0 = none */
 	struct join_node *node;
 	/* chain.c */

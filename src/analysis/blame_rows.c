@@ -90,7 +90,8 @@ static void add(struct blame_rows *b, struct row *row, u64 ns)
 /* Six bits: the key of a row beside its two parties. */
 static u64 small_key(const struct row *r)
 {
-	return (u64)r->lock << 5 | (u64)r->mode << 3 | r->because;
+	_Static_assert(BECAUSES <= 16, "four bits of a key");
+	return (u64)r->lock << 6 | (u64)r->mode << 4 | r->because;
 }
 
 static void charge(struct blame_rows *b, const struct blame_segment *s, u64 ns)
@@ -111,7 +112,7 @@ static void charge(struct blame_rows *b, const struct blame_segment *s, u64 ns)
 	/* ids of tasks and texts are below 2^29: memory ends before */
 	add(b,
 	    find_row(b, &b->by_thread,
-		     (u64)thread.waiter << 35 ^ (u64)s->task << 6 ^ small_key(&thread), &thread),
+		     (u64)thread.waiter << 35 ^ (u64)s->task << 7 ^ small_key(&thread), &thread),
 	    ns);
 	add(b,
 	    find_row(b, &b->by_origin,
@@ -119,7 +120,7 @@ static void charge(struct blame_rows *b, const struct blame_segment *s, u64 ns)
 	    ns);
 	add(b,
 	    find_row(b, &b->by_stack,
-		     (u64)stack.waiter << 35 ^ (u64)stack.blocker << 6 ^ small_key(&stack), &stack),
+		     (u64)stack.waiter << 35 ^ (u64)stack.blocker << 7 ^ small_key(&stack), &stack),
 	    ns);
 }
 

@@ -165,6 +165,8 @@ static void gather(struct slicing *g, const struct blame_wait *w, u64 from_ns, u
 		if (s->end_ns < to_ns)
 			g->cuts[g->n_cuts++] = s->end_ns;
 	}
+	if (w->granted_ns > from_ns && w->granted_ns < to_ns)
+		g->cuts[g->n_cuts++] = w->granted_ns;
 	blame_sort_times(g->cuts, g->n_cuts);
 }
 
@@ -173,7 +175,8 @@ static struct blame_segment nobody(const struct blame_wait *w, u64 from_ns)
 {
 	struct blame_segment s = { .because = BECAUSE_UNKNOWN, .origin = ORIGIN_OTHER };
 
-	if (w->last_hold_ns && from_ns >= w->last_hold_ns) {
+	if ((w->last_hold_ns && from_ns >= w->last_hold_ns) ||
+	    (w->granted_ns && from_ns >= w->granted_ns)) {
 		s.because = BECAUSE_WAKE_UP;
 	} else if (w->owner && from_ns < w->first_hold_ns) {
 		/*
@@ -198,6 +201,9 @@ static int tell_slice(struct slicing *g, const struct blame_wait *w, u64 from_ns
 	for (size_t i = 0; i < g->n_near; i++) {
 		const struct blame_segment *s = g->near[i];
 
+		/* from there on nothing keeps it but the scheduler */
+		if (w->granted_ns && from_ns >= w->granted_ns)
+			break;
 		if (s->begin_ns > from_ns || s->end_ns <= from_ns)
 			continue;
 		if (is_hold(s))
@@ -221,7 +227,7 @@ int blame_slices(const struct blame_wait *w, u64 from_ns, u64 to_ns,
 		 int (*on_slice)(void *, const struct blame_slice *), void *ctx)
 {
 	const struct blame_segment *few[2][8];
-	u64 few_cuts[2 * 8 + 2];
+	u64 few_cuts[2 * 8 + 3];
 	struct slicing g = { few[0], few[1], few_cuts, 0, 0 };
 	size_t n = w->segments.n;
 	bool many = n > 8;
@@ -230,7 +236,7 @@ int blame_slices(const struct blame_wait *w, u64 from_ns, u64 to_ns,
 	if (many) {
 		g.near = malloc(n * sizeof(*g.near));
 		g.active = malloc(n * sizeof(*g.active));
-		g.cuts = malloc((2 * n + 2) * sizeof(*g.cuts));
+		g.cuts = malloc((2 * n + 3) * sizeof(*g.cuts));
 		if (!g.near || !g.active || !g.cuts)
 			goto out;
 	}

@@ -241,7 +241,8 @@ static int follow_blocker(const struct stretch *s, const struct blame_segment *b
 						.reason = blocker->reason,
 						.because = blocker->because,
 						.origin = blocker->origin };
-	if (cycle || s->named) {
+	/* one that was given the lock waits for nothing but a CPU */
+	if (cycle || s->named || blocker->because == BECAUSE_HANDED) {
 		chain_ends(s, s->depth + 1, cycle ? CHAIN_CYCLE : CHAIN_ROOT);
 		return 0;
 	}

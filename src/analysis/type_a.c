@@ -239,7 +239,8 @@ static int fault_wait_open(struct type_a *a, struct interval *iv)
 {
 	int err;
 
-	if (!iv->parent)
+	/* it keeps writers of mmap_lock waiting, and a VMA writer is one that has got it */
+	if (!iv->parent || iv->under_mmap_lock)
 		return 0;
 	if (!iv->parent->note[NOTE_TYPE_A]) {
 		/* a fault whose begin was not seen */

@@ -198,6 +198,13 @@ static int tell_wait(struct bpf_decoder *d, const struct bpf_rec_wait *r, u64 re
 	}
 	tell(&t, EV_LOCK_WAIT_START, r->begin_ns, state, EVH_WRITE);
 	t.ev.u.lock = (struct ev_lock){ .write = l->write };
+	/*
+	 * rwsem_mark_wake() counts a sleeping reader in before it wakes it: woken, it has the lock.
+	 * A woken writer has yet to take it.
+	 */
+	if (!l->write && !(r->flags & BFLAG_SPUN) && r->woken_ns > r->begin_ns &&
+	    r->woken_ns <= r->head.time_ns)
+		l->granted_ns = r->woken_ns;
 	if (!(r->flags & BFLAG_OPEN))
 		tell(&t, EV_LOCK_WAIT_END, r->head.time_ns, SELF_RUNNING, EVH_WRITE);
 	return t.err;
@@ -241,6 +248,14 @@ static int tell_writer_sleep(struct telling *t, const struct bpf_rec_sleep *r)
 		has |= EVH_FILE;
 	}
 	tell(t, EV_VMA_WRITE_WAIT_START, r->begin_ns, self_state(r->who.state), has);
+	/* who wakes a VMA writer is the last reader of that VMA, letting go of it */
+	has &= ~(u32)EVH_FLAGS;
+	v->flags = 0;
+	if (r->waker_tid && r->woken_ns > r->begin_ns && r->woken_ns <= r->head.time_ns) {
+		v->woken_ns = r->woken_ns;
+		v->waker_tid = r->waker_tid;
+		has |= EVH_WAKER;
+	}
 	if (!(r->flags & BFLAG_OPEN))
 		tell(t, EV_VMA_WRITE_WAIT_END, r->head.time_ns, SELF_RUNNING, has);
 	return t->err;
@@ -277,6 +292,7 @@ static int tell_fault_sleep(struct telling *t, const struct bpf_rec_sleep *r)
 	f->reason = r->who.state == BSTATE_RUNNABLE
 			    ? intern_add(t->d->strings, "preempted", strlen("preempted"))
 			    : bpf_stack_reason(t->d, t->ev.stack);
+	f->under_mmap_lock = !!(r->flags & BFLAG_HOLDS_MMAP_READ);
 	tell(t, EV_FAULT_WAIT_START, r->begin_ns, self_state(r->who.state), has);
 	if (!(r->flags & BFLAG_OPEN))
 		tell(t, EV_FAULT_WAIT_END, r->head.time_ns, SELF_RUNNING, has);

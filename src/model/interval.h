@@ -47,7 +47,15 @@ struct interval {
 	/* IV_LOCK_WAIT from BPF: the rwsem's owner when the waiter went to sleep; tid 0 = unknown
 	 */
 	u32 owner_tid, owner_comm, owner_stack;
-	u8 owner_state; /* enum self_state */
+	u8 owner_state;	      /* enum self_state */
+	bool preempted;	      /* IV_FAULT_WAIT from BPF: it could have run */
+	bool under_mmap_lock; /* IV_FAULT_WAIT from BPF: its thread held mmap_lock to read */
+	/*
+	 * From BPF: nothing but the scheduler kept it from here on (0 = not told). A read
+	 * IV_LOCK_WAIT had been given the lock; an IV_VMA_WAIT was woken by the last reader of the
+	 * VMA, which is ->blocker_tid and had been in the way since the wait began.
+	 */
+	u64 granted_ns;
 	bool owner_write;
 	/* IV_FAULT */
 	bool retried;

@@ -85,6 +85,8 @@ static int fault_wait_start(struct pair *p)
 	iv->parent = fault;
 	iv->origin = ORIGIN_FAULT;
 	iv->reason = p->ev->u.fault.reason;
+	iv->preempted = (p->ev->has & EVH_SELF_STATE) && p->ev->state == SELF_RUNNABLE;
+	iv->under_mmap_lock = p->ev->u.fault.under_mmap_lock;
 	iv->has_vma = iv->printed_vma = p->ev->has & EVH_VMA;
 	iv->vma = p->ev->u.fault.vma;
 	adopt(iv, fault->mm, fault->has_vma, fault->vma);

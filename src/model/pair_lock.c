@@ -79,6 +79,8 @@ static int wait_over(struct pair *p, struct lock_state *s, enum lock_mode mode)
 	if (s->wait && s->wait->mode == mode) {
 		if (mode == MODE_READ)
 			pair_retry_wait_ends(p, s->wait, p->now_ns, false);
+		if (p->ev->kind == EV_LOCK_WAIT_END && p->ev->u.lock.granted_ns > s->wait->begin_ns)
+			s->wait->granted_ns = p->ev->u.lock.granted_ns;
 		err = pair_close(p, &s->wait, p->now_ns, 0);
 	} else {
 		err = pair_close(p, &s->wait, p->now_ns, IVF_OPEN_END);

@@ -142,6 +142,11 @@ static int wait_end(struct pair *p)
 	take_fields(p, iv);
 	if (p->task->vma_write)
 		take_fields(p, p->task->vma_write);
+	if ((p->ev->has & EVH_WAKER) && p->ev->u.vma.woken_ns > iv->begin_ns) {
+		iv->granted_ns = p->ev->u.vma.woken_ns;
+		iv->blocker_tid = p->ev->u.vma.waker_tid;
+		(void)tasks_named(p->tasks, iv->blocker_tid, 0);
+	}
 	return pair_close(p, &p->task->vma_wait, p->now_ns, 0);
 }
 

@@ -157,9 +157,11 @@ static const struct col cols_blame[] = {
 	  "the thread it waits for; null for wake-up and unknown" },
 	{ "blocker_comm", "BLOCKER", COL_STR, false, "its name" },
 	{ "because", "BECAUSE", COL_STR, false,
-	  "holds to read, holds to write, queued to write, fault holds the VMA lock, owner when it "
-	  "slept (no hold is known, and mmap_lock named this writer), wake-up (the last holder had "
-	  "let go), unknown" },
+	  "holds to read, holds to write, handed over (it has been given the lock to read and does "
+	  "not run yet), queued to write, fault holds the VMA lock, held the VMA lock (the last "
+	  "reader of the VMA to let go), owner when it slept (no hold is known, and mmap_lock "
+	  "named "
+	  "this writer), wake-up (the last holder had let go), unknown" },
 	{ "time", "TIME us", COL_NS, false, "share of the waiter's contended wait time" },
 	{ "waits", "WAITS", COL_COUNT, false, "contended waits with such a share" },
 };

@@ -180,7 +180,8 @@ struct bpf_rec_stack { /* size tells n */
 	u64 frames[]; /* innermost first */
 };
 
-#define BPF_LOG10_BUCKETS 8 /* [0,1) [1,10) [10,100) [100,1000) us, ... [1 s, inf): lower edge in \
+#define BPF_LOG10_BUCKETS                                                                         \
+	8		    /* [0,1) [1,10) [10,100) [100,1000) us, ... [1 s, inf): lower edge in \
 			     */
 #define BPF_LOG2_BUCKETS 40 /* bucket i: [2^(i-1), 2^i) ns, 0: exactly 0 ns, the last: the rest */
 struct bpf_dist {

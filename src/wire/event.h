@@ -42,6 +42,7 @@ enum event_has {
 	/* BPF records tell of the thread itself, whatever the event: */
 	EVH_SELF_PRIO = 1 << 12,  /* event.prio */
 	EVH_SELF_STATE = 1 << 13, /* event.state: from here on */
+	EVH_WAKER = 1 << 15,	  /* VMA_WRITE_WAIT_END: ev_vma.woken_ns and waker_tid */
 	EVH_SELF_CALL = 1 << 14	  /* event.call: CALL_NONE = in none that changes mappings */
 };
 
@@ -49,15 +50,24 @@ struct ev_fault { /* filemap_fault_*, fault_mmap_lock_fallback */
 	u64 vma, address, ino, pgoff;
 	u32 dev; /* major << 20 | minor */
 	u32 ret;
-	u32 reason; /* intern id */
-	u32 pad;
+	u32 reason;	     /* intern id */
+	u32 under_mmap_lock; /* FAULT_WAIT_START of BPF: it held mmap_lock to read, so no VMA lock
+			      */
 };
 struct ev_vma { /* vma_start_write_*, vma_start_read* */
-	u64 vma, vm_start, vm_end, flags, ino;
+	u64 vma, vm_start, vm_end;
+	union {
+		u64 flags;
+		u64 woken_ns; /* EVH_WAKER: when the last reader of the VMA let go */
+	};
+	u64 ino;
 	u32 dev;
 	u32 caller; /* intern id of the function name, without +0xoff/0xsize */
 	u32 reason;
-	u32 had_reader;
+	union {
+		u32 had_reader;
+		u32 waker_tid; /* EVH_WAKER: that reader */
+	};
 };
 struct ev_blocked { /* *_blocked: "this thread waited wait_ns for blocker_tid" */
 	u64 wait_ns, vm_start, vm_end;
@@ -68,6 +78,9 @@ struct ev_lock { /* mmap_lock_*, both families */
 	u32 write, success;
 	u32 caller;	/* intern id of ip= where a vendor prints it */
 	u32 downgraded; /* a read hold that began as a downgrade, where the event says so */
+	/* LOCK_WAIT_END of BPF, read: when the lock was given to it, though it did not run yet;
+	 * else 0 */
+	u64 granted_ns;
 	/* LOCK_WAIT_START of BPF: the rwsem's owner when the waiter went to sleep; tid 0 = unknown
 	 */
 	u32 owner_tid, owner_tgid, owner_comm, owner_stack;

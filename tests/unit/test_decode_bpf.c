@@ -155,6 +155,8 @@ static void test_writer_sleep(void **state)
 	r.vm_flags = 0x73;
 	r.ino = 12;
 	r.dev = 8 << 20 | 1;
+	r.woken_ns = 5 * MS + 500000;
+	r.waker_tid = 105;
 	r.stack = 3;
 	add_named_stack(&b, 3, "schedule __vma_start_write mprotect_fixup do_mprotect_pkey");
 	bytes_add(&b, &r, sizeof(r));
@@ -166,13 +168,16 @@ static void test_writer_sleep(void **state)
 		assert_int_equal(ev->u.vma.vma, 0xb000);
 		assert_int_equal(ev->u.vma.vm_start, 0x10000);
 		assert_int_equal(ev->u.vma.vm_end, 0x20000);
-		assert_int_equal(ev->u.vma.flags, 0x73);
+		if (!i)
+			assert_int_equal(ev->u.vma.flags, 0x73);
 		assert_int_equal(ev->u.vma.ino, 12);
 		assert_int_equal(ev->u.vma.dev, 8 << 20 | 1);
 		assert_string_equal(str_of(&h, ev->u.vma.caller), "mprotect_fixup");
-		assert_int_equal(ev->has & (EVH_VMA | EVH_RANGE | EVH_FLAGS | EVH_FILE),
-				 EVH_VMA | EVH_RANGE | EVH_FLAGS | EVH_FILE);
+		assert_int_equal(ev->has & (EVH_VMA | EVH_RANGE | EVH_FLAGS | EVH_FILE | EVH_WAKER),
+				 EVH_VMA | EVH_RANGE | EVH_FILE | (i ? EVH_WAKER : EVH_FLAGS));
 	}
+	assert_int_equal(event_at(&h, 1)->u.vma.waker_tid, 105);
+	assert_int_equal(event_at(&h, 1)->u.vma.woken_ns, 5 * MS + 500000);
 	assert_event(event_at(&h, 0), EV_VMA_WRITE_WAIT_START, 5 * MS, SELF_BLOCKED);
 	assert_event(event_at(&h, 1), EV_VMA_WRITE_WAIT_END, 6 * MS, SELF_RUNNING);
 	harness_done(&h);
