@@ -103,14 +103,39 @@ NOINLINE int wait_tell(void *ctx, struct bpf_thread *t, struct bpf_slot *s, u64 
 	return 0;
 }
 
+/*
+ * Where a hold ends. Under contention short holds come by the hundred thousand, each with somebody
+ * queued, and a walk inside the hold would lengthen them all: what the same thread's hold of the
+ * same kind in the same call showed a moment ago is taken for them.
+ */
+INLINE bool hold_stack_stands(const struct bpf_hold_stack *h, u64 hold_ns, s32 nr, u64 now)
+{
+	return hold_ns < config.min_wait_ns && h->nr == nr &&
+	       now - h->walked_ns < BPF_HOLD_STACK_NS;
+}
+
+NOINLINE int hold_stack_walk(void *ctx, struct bpf_thread *t, struct bpf_hold_stack *h)
+{
+	h->stack = stack_kernel(ctx, config.lock_skip);
+	h->user_stack = config.user_stacks ? stack_user(ctx, t->tgid) : 0;
+	return 1;
+}
+
 NOINLINE int hold_tell(void *ctx, struct bpf_thread *t, struct bpf_slot *s, u64 now, u32 flags)
 {
 	struct task_struct *task = task_current();
+	struct bpf_hold_stack *h;
+	struct bpf_in_call call;
 	struct bpf_rec_hold *r;
-	u64 stack, user_stack;
 
-	stack = stack_kernel(ctx, config.lock_skip);
-	user_stack = config.user_stacks ? stack_user(ctx, t->tgid) : 0;
+	flags |= (s->write ? BFLAG_WRITE : 0) | (s->downgraded ? BFLAG_DOWNGRADED : 0);
+	h = &t->hold_stacks[(flags & BFLAG_WRITE ? 1 : 0) + (flags & BFLAG_DOWNGRADED ? 2 : 0)];
+	call_fill(&call, task);
+	if (!hold_stack_stands(h, now - s->begin_ns, call.nr, now)) {
+		h->walked_ns = now;
+		h->nr = call.nr;
+		hold_stack_walk(ctx, t, h);
+	}
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r)
 		return record_lost(BREC_HOLD);
@@ -118,10 +143,10 @@ NOINLINE int hold_tell(void *ctx, struct bpf_thread *t, struct bpf_slot *s, u64 
 	who_current(&r->who, t, task, BSTATE_RUNNING);
 	r->begin_ns = s->begin_ns;
 	r->mm = s->mm;
-	r->stack = stack;
-	r->user_stack = user_stack;
-	call_fill(&r->call, task);
-	r->flags = flags | (s->write ? BFLAG_WRITE : 0) | (s->downgraded ? BFLAG_DOWNGRADED : 0);
+	r->stack = h->stack;
+	r->user_stack = h->user_stack;
+	r->call = call;
+	r->flags = flags;
 	r->pad = 0;
 	record_submit(r);
 	return 0;
@@ -137,13 +162,36 @@ INLINE bool lock_is_wanted(struct mm_struct *mm, u64 hold_ns)
 	return bpf_core_field_exists(mm->mmap_lock.osq) && FIELD(mm, mmap_lock.osq.tail.counter);
 }
 
+/*
+ * A hold shorter than any wait that is told matters only in numbers, as threads barge past one that
+ * is queued. A record inside of it lengthens it by half, so in a flood only the first ones of each
+ * 10 ms are told: whole stretches of it, rather than every n-th.
+ */
+NOINLINE int short_hold_is_told(struct bpf_thread *t, u64 now)
+{
+	if (now - t->short_since_ns >= BPF_SHORT_HOLDS_NS) {
+		if (t->short_untold)
+			__sync_fetch_and_add(&counters.holds_untold, t->short_untold);
+		t->short_since_ns = now;
+		t->short_told = 0;
+		t->short_untold = 0;
+	}
+	if (t->short_told >= BPF_SHORT_HOLDS) {
+		t->short_untold++;
+		return 0;
+	}
+	t->short_told++;
+	return 1;
+}
+
 INLINE void hold_ends(void *ctx, struct bpf_thread *t, struct bpf_slot *s, struct mm_struct *mm,
 		      struct bpf_totals *totals, u64 now, u32 flags)
 {
 	u64 hold_ns = now - s->begin_ns;
 
 	dist_add(&totals->hold[s->write & 1], hold_ns);
-	if (unlikely(lock_is_wanted(mm, hold_ns)) && !t->own)
+	if (unlikely(lock_is_wanted(mm, hold_ns)) && !t->own &&
+	    (hold_ns >= config.min_wait_ns || short_hold_is_told(t, now)))
 		hold_tell(ctx, t, s, now, flags);
 }
 

@@ -53,8 +53,9 @@ struct bpf_counters {
 	u64 states_refused; /* threads there was no room for */
 	u64 slots_refused;  /* a thread that locks more than BPF_SLOTS address spaces */
 	u64 dead_refused;   /* processes that are in the sum of all others */
-	u64 watch_gen;	    /* changes with the set of watched address spaces */
-	s64 asleep;	    /* threads in a sleep that will be told */
+	u64 holds_untold; /* short ones in a flood, see lock.bpf.h; a little less than there were */
+	u64 watch_gen;	  /* changes with the set of watched address spaces */
+	s64 asleep;	  /* threads in a sleep that will be told */
 	s64 asleep_lightly; /* those of them that sleep interruptibly */
 	s64 faults_open;    /* threads whose fault slept and is not known to be over */
 	/* what the next snapshot is to tell: set by the loader */
@@ -74,6 +75,17 @@ struct bpf_slot {
 	u8 retry;      /* the wait of a fault's retry */
 	u32 pad;
 };
+/* Where a thread last gave a lock back in some way, inside a system call. */
+struct bpf_hold_stack {
+	u64 walked_ns;
+	u64 stack, user_stack;
+	s32 nr;
+	u32 pad;
+};
+#define BPF_SHORT_HOLDS 64	    /* of a thread that are told in each */
+#define BPF_SHORT_HOLDS_NS 10000000 /* ... 10 ms */
+#define BPF_HOLD_WAYS 4		    /* read, write; with or without a downgrade */
+#define BPF_HOLD_STACK_NS 1000000   /* for so long it stands for that of a short hold */
 enum bpf_fault_phase {
 	BFAULT_NONE = 0,
 	BFAULT_SLEPT,  /* at least once, and is not over */
@@ -115,6 +127,9 @@ struct bpf_thread {
 	struct bpf_who owner;	   /* of the lock it waits for */
 	u64 owner_stack;
 	u64 wait_stack; /* hash map only: of its first sleep in this wait */
+	struct bpf_hold_stack hold_stacks[BPF_HOLD_WAYS];
+	u64 short_since_ns;
+	u32 short_told, short_untold; /* holds since then */
 	u32 owner_writes;
 	s32 wait_prio; /* hash map only */
 	struct bpf_totals totals;

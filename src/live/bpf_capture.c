@@ -24,10 +24,11 @@ struct bpf_capture {
 	struct ring_buffer *ring;
 	struct bpf_names *names;
 	struct bpf_capture_counts counts;
-	u64 drained_bytes;    /* in this drain */
-	int code;	      /* what ended this drain early */
-	u64 lost;	      /* told so far */
-	char no_symbols[256]; /* why kernel frames have no names; "" = they have */
+	u64 drained_bytes;	   /* in this drain */
+	u64 untold_holds, refused; /* told so far */
+	int code;		   /* what ended this drain early */
+	u64 lost;		   /* told so far */
+	char no_symbols[256];	   /* why kernel frames have no names; "" = they have */
 	bool user_symbols, started, stopped;
 };
 
@@ -258,10 +259,27 @@ int bpf_capture_drain(struct bpf_capture *c, struct error *e)
 	return code;
 }
 
+/* What the programs counted and did not tell; a later note replaces an earlier one. */
+static int tell_untold(struct bpf_capture *c)
+{
+	u64 holds = bpf_load_untold_holds(c->load), refused = bpf_load_refused(c->load);
+	int code = 0;
+
+	if (holds != c->untold_holds)
+		NOTE("holds_untold=%llu", (unsigned long long)holds);
+	if (refused != c->refused)
+		NOTE("events_refused=%llu", (unsigned long long)refused);
+	c->untold_holds = holds;
+	c->refused = refused;
+	return code;
+}
+
 int bpf_capture_snapshot(struct bpf_capture *c, u64 min_age_ns, bool totals, struct error *e)
 {
 	int code = bpf_load_snapshot(c->load, min_age_ns, totals, bpf_names_feed, c->names, e);
 
+	if (!code)
+		code = sink_failed(tell_untold(c), e);
 	count(c);
 	return code;
 }

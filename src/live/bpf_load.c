@@ -183,6 +183,11 @@ u64 bpf_load_take_lost(struct bpf_load *l, u64 *ret_first_ns, u64 *ret_last_ns)
 	return n;
 }
 
+u64 bpf_load_untold_holds(const struct bpf_load *l)
+{
+	return __atomic_load_n(&l->counters->holds_untold, __ATOMIC_RELAXED);
+}
+
 u64 bpf_load_refused(const struct bpf_load *l)
 {
 	return __atomic_load_n(&l->counters->states_refused, __ATOMIC_RELAXED) +

@@ -54,6 +54,9 @@ int bpf_load_ring_fd(const struct bpf_load *l);
 u64 bpf_load_take_lost(struct bpf_load *l, u64 *ret_first_ns, u64 *ret_last_ns);
 /* Events that are in no total: no room for what is kept of a thread. 0 but for dire need. */
 u64 bpf_load_refused(const struct bpf_load *l);
+/* Holds shorter than min_wait_ns that kept somebody waiting, in floods of them: counted, not told.
+ */
+u64 bpf_load_untold_holds(const struct bpf_load *l);
 /*
  * Open waits and sleeps older than @min_age_ns (flagged BFLAG_OPEN, with stack and owner) and, with
  * @totals, the TOTALS of every thread and ended process: whole records, one call of @sink each or

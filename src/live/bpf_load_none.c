@@ -60,6 +60,12 @@ u64 bpf_load_take_lost(struct bpf_load *l, u64 *ret_first_ns, u64 *ret_last_ns)
 	return 0;
 }
 
+u64 bpf_load_untold_holds(const struct bpf_load *l)
+{
+	(void)l;
+	return 0;
+}
+
 u64 bpf_load_refused(const struct bpf_load *l)
 {
 	(void)l;

@@ -389,9 +389,9 @@ static int rungs_list(struct bpf_load *l)
 	else
 		code = code ? code
 			    : rung_add(l, part_names[BPF_PART_VMA_RWSEM],
-				       part_how(l, BPF_PART_VMA_RWSEM),
-				       f->vma_rwsem ? l->off_why[BPF_PART_VMA_RWSEM]
-						    : "this kernel has none (6.4)");
+				       f->vma_rwsem ? part_how(l, BPF_PART_VMA_RWSEM)
+						    : "none in this kernel (6.4)",
+				       l->off_why[BPF_PART_VMA_RWSEM]);
 	code = code ? code
 		    : rung_add(l, part_names[BPF_PART_PROCESSES], part_how(l, BPF_PART_PROCESSES),
 			       l->off_why[BPF_PART_PROCESSES]);

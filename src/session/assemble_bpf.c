@@ -337,6 +337,35 @@ static void note_min_wait(const struct run *run, struct result *r)
 			    min_ns / 1000, fraction);
 }
 
+static u64 note_number(const struct run *run, const char *key)
+{
+	const char *text = bpf_scan_note(&run->scan, key);
+	u64 n = 0;
+
+	return text && num_parse_u64(text, strlen(text), &n) ? n : 0;
+}
+
+/* What the programs counted and could not, or would not, tell one by one. */
+static void note_untold(const struct run *run, struct result *r)
+{
+	u64 holds = note_number(run, "holds_untold"), refused = note_number(run, "events_refused");
+
+	if (holds)
+		result_note(r, NOTE_INFO,
+			    "%" PRIu64
+			    " short holds in floods of them are counted only (table lock_totals); "
+			    "what waited behind them may show as unknown",
+			    holds);
+	if (refused) {
+		result_note(r, NOTE_LOSS,
+			    "%" PRIu64
+			    " mmap_lock events are in no figure: no memory to follow their thread, "
+			    "or it holds too many locks",
+			    refused);
+		r->incomplete = true;
+	}
+}
+
 /* "rung.sleeps=none (no sched_switch)": a part that is missing, or done in a lesser way. */
 static void note_rungs(const struct run *run, struct result *r)
 {
@@ -396,6 +425,7 @@ void assemble_bpf_notes(const struct run *run, struct result *r)
 	const struct pair_seen *seen = &run->seen;
 
 	note_min_wait(run, r);
+	note_untold(run, r);
 	result_note(r, NOTE_INFO, "holds of mmap_lock are those that kept somebody waiting%s",
 		    seen->faults ? ", faults and VMA writers those that slept: how many there were "
 				   "in all is n/a"

@@ -90,6 +90,18 @@ int bpf_load_ring_fd(const struct bpf_load *l)
 	return l->map_fd;
 }
 
+u64 bpf_load_untold_holds(const struct bpf_load *l)
+{
+	(void)l;
+	return 7;
+}
+
+u64 bpf_load_refused(const struct bpf_load *l)
+{
+	(void)l;
+	return 3;
+}
+
 u64 bpf_load_take_lost(struct bpf_load *l, u64 *ret_first_ns, u64 *ret_last_ns)
 {
 	*ret_first_ns = 10;
