@@ -3,7 +3,7 @@
 #
 #   make demo     build, watch this kernel for three seconds, show who waited behind whom
 #   make check    build with gcc, clang and sanitizers, run every test
-#   make bench    measure speed and memory against trace-cmd and a bare loop
+#   make bench    measure speed and memory against trace-cmd and a bare loop; cost and accuracy of locks
 #   make fuzz     libFuzzer on the decoders, FUZZ_SECONDS each
 #   make install  PREFIX=/usr/local DESTDIR=
 
@@ -33,6 +33,7 @@ bench:
 	@.ci/deps build bench
 	@tests/run --build-only release
 	@tests/bench/bench.py $(RELEASE)
+	@tests/bench/bench_locks.py $(RELEASE)
 
 fuzz:
 	@.ci/deps build test

@@ -201,7 +201,8 @@ const struct verb verb_analyze = {
 	.args = "PATH",
 	.doc = "all analyses of a session directory, a trace file, a directory of chunks, or stdin "
 	       "(-)",
-	.details = "Reads ftrace text: trace, trace_pipe, trace-cmd report, the latency format; "
+	.details = "Reads what mmscope record writes, and ftrace text: trace, trace_pipe, "
+		   "trace-cmd report, the latency format; "
 		   "plain, gzip, zstd or "
 		   "xz. The report says first what was found, then what was not covered, then the "
 		   "tables.",

@@ -205,6 +205,13 @@ bool actor_wait(struct actor *a, int limit_ms)
 	return poll(&p, 1, limit_ms) == 1 && read(a->done_fd, &n, sizeof(n)) == sizeof(n);
 }
 
+bool both_wait(struct actor *a, struct actor *b)
+{
+	bool a_done = actor_wait(a, LIMIT_MS), b_done = actor_wait(b, LIMIT_MS);
+
+	return a_done && b_done;
+}
+
 bool actor_do(struct actor *a, const struct job *job)
 {
 	actor_tell(a, job);

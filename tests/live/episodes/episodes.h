@@ -99,7 +99,8 @@ int actor_start(struct actor *a, pthread_t *ret); /* as a thread */
 void *actor_run(void *actor);			  /* its loop; the reader's process runs it too */
 /* The director's side. */
 void actor_tell(struct actor *a, const struct job *job);
-bool actor_wait(struct actor *a, int limit_ms); /* false: not done in time */
+bool actor_wait(struct actor *a, int limit_ms);	  /* false: not done in time */
+bool both_wait(struct actor *a, struct actor *b); /* the same of two, each waited for */
 /* When @a was seen in state @state (of /proc/P/task/T/stat) inside its call; 0 = not in time. */
 u64 actor_seen(struct actor *a, char state, int limit_ms);
 bool actor_do(struct actor *a, const struct job *job); /* tell and wait */
@@ -113,12 +114,13 @@ struct stage {
 	int alive_fd; /* its end tells the watchdog that the director is gone */
 	int uffd;
 	char *frozen, *cold, *uffd_area; /* in P */
-	char *area; /* big, populated, anonymous */
+	char *area;			 /* big, populated, anonymous */
 	size_t area_bytes;
-	char *fresh;	      /* one page of its own VMA, never touched at the start of an episode */
+	char *fresh; /* one page of its own VMA, never touched at the start of an episode */
 	u64 longest_read_ns, longest_read_at_ns; /* of smaps, and when it begins in a job */
 	int frozen_prot, cold_prot, uffd_prot, area_prot;
 	u64 cost_ns[ACTORS][OP_READ_SMAPS + 1]; /* of a call that nobody is in the way of */
+	u64 after_fork_ns;			/* more, of the first one after a fork */
 	u64 random;
 	u64 min_ns, max_ns; /* length of an episode */
 	unsigned episodes, voids;
@@ -139,9 +141,9 @@ u64 stage_random(struct stage *s, u64 below);
 u64 stage_length_ns(struct stage *s);
 int prot_flip(int *prot); /* a protection that differs from the present one */
 void sleep_until(u64 ns);
-/* The third actor's call: one of mmap, mincore, a first touch; made ready before the episode. */
 /* An untouched page: the first touch has to read mmap_lock, since its VMA has no anon_vma yet. */
 bool third_prepare_fresh(struct stage *s);
+/* The third actor's call: one of mmap, mincore, a first touch; made ready before the episode. */
 bool third_prepare(struct stage *s, struct job *job, bool writers_only);
 void third_clean_up(struct stage *s, const struct job *job);
 
@@ -152,6 +154,7 @@ struct truth {
 	const char *kind;
 	enum actor_id waiter, blocker, root;
 	enum waits_for waits_for;
+	u64 more_ns;	/* that the call may take beside the wait and its usual cost */
 	u64 certain_ns; /* for so long the blocker was in the way, whatever else */
 	bool blocked;	/* it was in the way when the waiter came, */
 	u64 until_ns;	/* and until then; 0 = all the time */

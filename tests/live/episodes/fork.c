@@ -20,25 +20,27 @@ void fork_episode(struct stage *s)
 	actor_tell(third, &job);
 	sleep_until(now_ns() + 200000);
 	actor_tell(forker, &fork_job);
-	both = actor_wait(forker, LIMIT_MS) & actor_wait(third, LIMIT_MS);
+	both = both_wait(forker, third);
 	if (!both || forker->result < 0) {
 		truth_void(s, "fork", "fork failed");
 		return;
 	}
-	/* the first push after a fork is a write fault, which may find the third thread in its way */
+	/* the first push after a fork is a write fault, which may find the third thread in its way
+	 */
 	truth_wait(s, &(struct truth){ .kind = "fork",
 				       .waiter = ACTOR_FORKER,
 				       .blocker = ACTOR_THIRD,
 				       .root = ACTOR_THIRD,
 				       .waits_for = WAITS_READ });
-	truth_wait(s, &(struct truth){ .kind = "fork",
-				       .waiter = ACTOR_THIRD,
-				       .blocker = ACTOR_FORKER,
-				       .root = ACTOR_FORKER,
-				       .waits_for = op_lock(job.op),
-				       .until_ns = forker->end_ns,
-				       .blocked = third->begin_ns >=
-							  forker->begin_ns + FORK_LEAD_NS &&
-						  third->begin_ns < forker->end_ns });
+	truth_wait(s,
+		   &(struct truth){ .kind = "fork",
+				    .waiter = ACTOR_THIRD,
+				    .blocker = ACTOR_FORKER,
+				    .root = ACTOR_FORKER,
+				    .waits_for = op_lock(job.op),
+				    .until_ns = forker->end_ns,
+				    .more_ns = s->after_fork_ns,
+				    .blocked = third->begin_ns >= forker->begin_ns + FORK_LEAD_NS &&
+					       third->begin_ns < forker->end_ns });
 	third_clean_up(s, &job);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * frozen.c: three threads in a row. A write fault on a page of a frozen file system sleeps in
- * page_mkwrite with the VMA's lock held; an mprotect or munmap of that VMA waits for the fault, with
- * mmap_lock held for writing; a third thread's call waits for mmap_lock. The thaw frees them in turn.
+ * page_mkwrite with the VMA's lock held; an mprotect or munmap of that VMA waits for the fault,
+ * with mmap_lock held for writing; a third thread's call waits for mmap_lock. The thaw frees them
+ * in turn.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -18,12 +19,14 @@ struct frozen {
 	u64 fault_seen_ns, writer_seen_ns, third_seen_ns, thaw_ns;
 };
 
-/* Freezes; false with a reason when somebody is not where he should be. The thaw is the caller's. */
+/* Freezes; false with a reason when somebody is not where he should be. The thaw is the caller's.
+ */
 static const char *line_up(struct stage *s, struct frozen *f, u64 length_ns)
 {
 	const size_t bytes = FROZEN_PAGES * PAGE_BYTES;
-	const struct job touch = { .op = OP_TOUCH,
-				   .at = s->frozen + s->episodes % (FROZEN_PAGES - 1) * PAGE_BYTES };
+	const struct job touch = {
+		.op = OP_TOUCH, .at = s->frozen + s->episodes % (FROZEN_PAGES - 1) * PAGE_BYTES
+	};
 	const struct job change[] = {
 		{ .op = OP_MPROTECT,
 		  .at = s->frozen,
@@ -33,7 +36,8 @@ static const char *line_up(struct stage *s, struct frozen *f, u64 length_ns)
 		{ .op = OP_MUNMAP, .at = s->frozen + bytes - PAGE_BYTES, .bytes = PAGE_BYTES },
 	};
 
-	/* writes back the page of the last time: only a write to a clean one asks the file system */
+	/* writes back the page of the last time: only a write to a clean one asks the file system
+	 */
 	if (loopfs_freeze(s, length_ns + 5000000000))
 		return "FIFREEZE failed";
 	actor_tell(f->fault, &touch);
@@ -102,7 +106,7 @@ static void play(struct stage *s, const char *kind)
 		sleep_until(f.fault_seen_ns + length_ns);
 	f.thaw_ns = now_ns();
 	loopfs_thaw(s);
-	all_done = done(f.fault) & done(f.writer) & done(f.third);
+	all_done = done(f.fault) + done(f.writer) + done(f.third) == 3; /* waits for each */
 	if (!all_done || s->sh->watchdog_thawed) {
 		fprintf(stderr, "episodes: stuck although the file system is thawed\n");
 		_exit(99);

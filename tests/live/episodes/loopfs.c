@@ -42,27 +42,33 @@ static int make_ext4(const char *image)
 		_exit(127);
 	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-			       !WEXITSTATUS(status) ?
-		       0 :
-		       -1;
+			       !WEXITSTATUS(status)
+		       ? 0
+		       : -1;
 }
 
 /* The path of a loop device that shows @image and vanishes with its last user; -1 = none. */
 static int attach(int image, char *device, size_t device_bytes)
 {
-	struct loop_config config = { .fd = (unsigned)image,
-				      .info.lo_flags = LO_FLAGS_AUTOCLEAR };
+	struct loop_config config = { .fd = (unsigned)image, .info.lo_flags = LO_FLAGS_AUTOCLEAR };
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), fd = -1;
 
-	for (int tries = 0; control >= 0 && fd < 0 && tries < 16; tries++) {
+	if (control < 0)
+		return -1;
+	for (int tries = 0; fd < 0 && tries < 16; tries++) {
 		long n = ioctl(control, LOOP_CTL_GET_FREE);
 
 		if (n < 0)
 			break;
 		snprintf(device, device_bytes, "/dev/loop%ld", n);
 		fd = open(device, O_RDWR | O_CLOEXEC);
-		if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config)) { /* somebody was faster */
+		if (fd < 0)
+			break;
+		if (ioctl(fd, LOOP_CONFIGURE, &config)) { /* somebody was faster */
+			int error = errno;
+
 			close(fd);
+			errno = error;
 			fd = -1;
 		}
 	}

@@ -30,10 +30,10 @@ static const struct kind {
 	void (*play)(struct stage *s);
 	bool needs_fs;
 } kinds[] = {
-	{ "frozen", frozen_episode, true },   { "frozen_fifo", frozen_fifo_episode, true },
-	{ "fork", fork_episode, false },      { "munmap", munmap_episode, false },
+	{ "frozen", frozen_episode, true },	{ "frozen_fifo", frozen_fifo_episode, true },
+	{ "fork", fork_episode, false },	{ "munmap", munmap_episode, false },
 	{ "mprotect", protect_episode, false }, { "smaps", smaps_episode, false },
-	{ "uffd", uffd_episode, false },      { "cold", cold_episode, true },
+	{ "uffd", uffd_episode, false },	{ "cold", cold_episode, true },
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -187,10 +187,9 @@ int main(int argc, char **argv)
 {
 	const char *tmpdir = getenv("TMPDIR");
 	struct options o = { .n_kinds = KINDS, .episodes = 50, .dir = tmpdir ? tmpdir : "/tmp" };
-	struct stage s = { .random = 1,
-			   .min_ns = 1000000,
-			   .max_ns = 60000000,
-			   .area_bytes = 256 << 20 };
+	struct stage s = {
+		.random = 1, .min_ns = 1000000, .max_ns = 60000000, .area_bytes = 256 << 20
+	};
 	char why[256] = "out of memory";
 
 	for (int i = 0; i < KINDS; i++)

@@ -31,7 +31,7 @@ static void play(struct stage *s, const char *kind, struct job *change)
 	actor_tell(third, &job);
 	sleep_until(now_ns() + 200000);
 	actor_tell(writer, change);
-	both = actor_wait(writer, LIMIT_MS) & actor_wait(third, LIMIT_MS);
+	both = both_wait(writer, third);
 	if (!both || writer->result < 0) {
 		truth_void(s, kind, "the call failed");
 		return;

@@ -9,7 +9,7 @@
 
 #include "episodes.h"
 
-#define READ_LEAD_NS 30000
+#define READ_LEAD_NS 100000
 
 /* The read() that was under way when the third thread came; -1 = none. */
 static int read_at(const struct shared *sh, u64 ns)
@@ -32,8 +32,9 @@ static void tell(const struct stage *s)
 				       .root = ACTOR_READER,
 				       .waits_for = WAITS_WRITE,
 				       .until_ns = at >= 0 ? sh->read[at].end_ns : 0,
-				       .blocked = at >= 0 && third->begin_ns >=
-							      sh->read[at].begin_ns + READ_LEAD_NS });
+				       .blocked = at >= 0 &&
+						  third->begin_ns >=
+							  sh->read[at].begin_ns + READ_LEAD_NS });
 	/* the reader may have to wait for that mmap in turn */
 	for (unsigned i = 0; i < sh->reads; i++)
 		if (sh->read[i].end_ns > third->begin_ns && sh->read[i].begin_ns < third->end_ns &&
@@ -53,7 +54,7 @@ void smaps_episode(struct stage *s)
 	actor_tell(third, &job);
 	sleep_until(now_ns() + 200000);
 	actor_tell(reader, &read_job);
-	both = actor_wait(reader, LIMIT_MS) & actor_wait(third, LIMIT_MS);
+	both = both_wait(reader, third);
 	if (!both || reader->result < 0)
 		truth_void(s, "smaps", "no smaps");
 	else

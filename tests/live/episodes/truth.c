@@ -9,8 +9,9 @@
  * begin and end are stamps in user space around the call, so the wait lies between them and lasts
  * at most as long. It lasts at least as long as the blocker certainly was in the way, and as the
  * call less what the same call costs when nobody is, and less queued_ns, in which the thread could
- * have run but had no CPU (part of which may be the wake-up, which belongs to the wait). waits_for null: the call takes part, and waits
- * for no lock. The first line tells the processes and threads, the last one the number of episodes.
+ * have run but had no CPU (part of which may be the wake-up, which belongs to the wait). waits_for
+ *null: the call takes part, and waits for no lock. The first line tells the processes and threads,
+ *the last one the number of episodes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,10 +25,10 @@ static const char *const lock_names[] = { "\"mmap_lock read\"", "\"mmap_lock wri
 const char *op_name(enum op op)
 {
 	static const char *const names[] = {
-		[OP_EXIT] = "exit",	    [OP_MMAP] = "mmap",	      [OP_MAP_AT] = "mmap",
-		[OP_MAP_FILE] = "mmap",	    [OP_MUNMAP] = "munmap",   [OP_MPROTECT] = "mprotect",
-		[OP_MINCORE] = "mincore",   [OP_TOUCH] = "write fault", [OP_LOOK] = "read fault",
-		[OP_DROP] = "madvise",	    [OP_FORK] = "fork",	      [OP_READ_SMAPS] = "smaps",
+		[OP_EXIT] = "exit",	  [OP_MMAP] = "mmap",	      [OP_MAP_AT] = "mmap",
+		[OP_MAP_FILE] = "mmap",	  [OP_MUNMAP] = "munmap",     [OP_MPROTECT] = "mprotect",
+		[OP_MINCORE] = "mincore", [OP_TOUCH] = "write fault", [OP_LOOK] = "read fault",
+		[OP_DROP] = "madvise",	  [OP_FORK] = "fork",	      [OP_READ_SMAPS] = "smaps",
 	};
 
 	return names[op];
@@ -35,9 +36,9 @@ const char *op_name(enum op op)
 
 enum waits_for op_lock(enum op op)
 {
-	return op == OP_MINCORE || op == OP_TOUCH || op == OP_LOOK || op == OP_READ_SMAPS ?
-		       WAITS_READ :
-		       WAITS_WRITE;
+	return op == OP_MINCORE || op == OP_TOUCH || op == OP_LOOK || op == OP_READ_SMAPS
+		       ? WAITS_READ
+		       : WAITS_WRITE;
 }
 
 static void print_tid(const struct stage *s, const char *key, enum actor_id id)
@@ -69,14 +70,17 @@ void truth_begin(const struct stage *s, pid_t pid)
 	       (int)pid, (int)getpid());
 	for (int id = 0; id < ACTORS; id++)
 		printf("%s%d", id ? ", " : "", (int)s->sh->actors[id].tid);
-	printf("], \"throttled\": %s}\n", s->sh->throttle[0] ? "true" : "false");
+	printf("], \"throttled\": %s, \"mmap_cost_ns\": %" PRIu64 ", \"after_fork_ns\": %" PRIu64
+	       "}\n",
+	       s->sh->throttle[0] ? "true" : "false", s->cost_ns[ACTOR_THIRD][OP_MMAP],
+	       s->after_fork_ns);
 	fflush(stdout);
 }
 
 void truth_wait(const struct stage *s, const struct truth *t)
 {
 	const struct actor *a = &s->sh->actors[t->waiter];
-	u64 other_ns = s->cost_ns[t->waiter][a->job.op] + a->queued_ns;
+	u64 other_ns = s->cost_ns[t->waiter][a->job.op] + a->queued_ns + t->more_ns;
 	u64 until_ns = t->until_ns && t->until_ns < a->end_ns ? t->until_ns : a->end_ns;
 	u64 min_ns = t->certain_ns;
 
