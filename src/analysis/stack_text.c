@@ -50,15 +50,23 @@ static size_t append(char *text, size_t used, const char *s, size_t len)
 static size_t stack_write(const struct stack_texts *t, u32 stack, char text[STACK_TEXT_MAX])
 {
 	size_t used = 0;
-	u32 n, shown = 0;
+	u32 n, shown = 0, room = STACK_TEXT_FRAMES;
 	const u32 *frames = stacks_get(t->stacks, stack, &n);
+	bool user = false;
 
-	for (u32 i = 0; i < n && shown < STACK_TEXT_FRAMES; i++) {
+	for (u32 i = 0; i < n && (room || !user); i++) {
 		size_t len;
 		const char *frame = intern_get(t->strings, frames[i], &len);
 
-		if (!len || is_hidden(frame, len))
+		if (!user && len == strlen(STACK_USER_MARK) &&
+		    !memcmp(frame, STACK_USER_MARK, len)) {
+			user = true;
+			room = STACK_TEXT_USER;
+		} else if (!len || !room || (!user && is_hidden(frame, len))) {
 			continue;
+		} else {
+			room--;
+		}
 		if (shown++)
 			used = append(text, used, " < ", 3);
 		used = append(text, used, frame, len);

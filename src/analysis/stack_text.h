@@ -11,6 +11,7 @@
 #include "model/stack.h"
 
 #define STACK_TEXT_FRAMES 6 /* innermost, without those of stack_frames.def */
+#define STACK_TEXT_USER 4   /* user frames behind them */
 #define STACK_TEXT_MAX 512  /* bytes */
 
 /* Stacks that look alike have one text. */

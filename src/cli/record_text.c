@@ -133,7 +133,9 @@ static void print_records(const struct session_info *info)
 {
 	fprintf(stderr, "  %" PRId64 " records, %" PRId64 " bytes; ", info->records.v,
 		info->record_bytes.v);
-	if (!info->lost_records.v)
+	if (info->ended_by && !strcmp(info->ended_by, "error"))
+		fprintf(stderr, "not all of them are in the file\n");
+	else if (!info->lost_records.v)
 		fprintf(stderr, "lost: 0 records\n");
 	else
 		fprintf(stderr,

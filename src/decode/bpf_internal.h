@@ -121,6 +121,8 @@ int bpf_symbol_add(struct bpf_decoder *d, const struct bpf_rec_symbol *r) MUST_C
 int bpf_stack_add(struct bpf_decoder *d, const struct bpf_rec_stack *r) MUST_CHECK;
 /* The model's id of a stack; 0 where there is none, counted where nobody told it. */
 u32 bpf_stack_id(struct bpf_decoder *d, u64 id);
+/* The user frames behind the kernel frames, as one stack; both are ids of the trace's stacks. */
+u32 bpf_stack_join(struct bpf_decoder *d, u32 kernel, u32 user);
 /* Why a thread sleeps inside a fault, by the stack; who asked for the VMA's lock. Intern ids. */
 u32 bpf_stack_reason(struct bpf_decoder *d, u32 stack);
 u32 bpf_stack_caller(struct bpf_decoder *d, u32 stack);

@@ -110,7 +110,8 @@ static enum self_state self_state(u32 state)
 struct telling {
 	struct bpf_decoder *d;
 	u64 told_ns;
-	struct event ev; /* what all of them have */
+	struct event ev;  /* what all of them have */
+	u32 kernel_stack; /* id of the kernel frames alone; ev.stack may have user frames behind */
 	int err;
 };
 
@@ -143,8 +144,9 @@ static void set_mm(struct telling *t, u64 mm)
 
 static void set_stacks(struct telling *t, u64 stack, u64 user_stack)
 {
-	t->ev.stack = bpf_stack_id(t->d, stack);
+	t->kernel_stack = bpf_stack_id(t->d, stack);
 	t->ev.user_stack = bpf_stack_id(t->d, user_stack);
+	t->ev.stack = bpf_stack_join(t->d, t->kernel_stack, t->ev.user_stack);
 }
 
 static void set_call(struct telling *t, const struct bpf_in_call *c)
@@ -231,7 +233,7 @@ static int tell_writer_sleep(struct telling *t, const struct bpf_rec_sleep *r)
 	struct ev_vma *v = &t->ev.u.vma;
 	u32 has = 0;
 
-	v->caller = bpf_stack_caller(t->d, t->ev.stack);
+	v->caller = bpf_stack_caller(t->d, t->kernel_stack);
 	if (r->vma) {
 		v->vma = r->vma;
 		v->vm_start = r->vm_start;
@@ -291,7 +293,7 @@ static int tell_fault_sleep(struct telling *t, const struct bpf_rec_sleep *r)
 		tell(t, EV_FAULT_BEGIN, fault_begin_ns(r), SELF_RUNNING, has);
 	f->reason = r->who.state == BSTATE_RUNNABLE
 			    ? intern_add(t->d->strings, "preempted", strlen("preempted"))
-			    : bpf_stack_reason(t->d, t->ev.stack);
+			    : bpf_stack_reason(t->d, t->kernel_stack);
 	f->under_mmap_lock = !!(r->flags & BFLAG_HOLDS_MMAP_READ);
 	tell(t, EV_FAULT_WAIT_START, r->begin_ns, self_state(r->who.state), has);
 	if (!(r->flags & BFLAG_OPEN))

@@ -160,6 +160,25 @@ u32 bpf_stack_id(struct bpf_decoder *d, u64 id)
 	return known ? (u32)*known : 0;
 }
 
+u32 bpf_stack_join(struct bpf_decoder *d, u32 kernel, u32 user)
+{
+	u32 frames[STACK_MAX_FRAMES], n_kernel, n_user;
+	const u32 *k = stacks_get(d->stacks, kernel, &n_kernel);
+	const u32 *u = stacks_get(d->stacks, user, &n_user);
+
+	if (!n_user)
+		return kernel;
+	if (n_kernel > STACK_MAX_FRAMES / 2)
+		n_kernel = STACK_MAX_FRAMES / 2;
+	if (n_user > STACK_MAX_FRAMES - 1 - n_kernel)
+		n_user = STACK_MAX_FRAMES - 1 - n_kernel;
+	if (n_kernel)
+		memcpy(frames, k, n_kernel * sizeof(*frames));
+	frames[n_kernel] = intern_add(d->strings, STACK_USER_MARK, strlen(STACK_USER_MARK));
+	memcpy(frames + n_kernel + 1, u, n_user * sizeof(*frames));
+	return stacks_add(d->stacks, frames, n_kernel + 1 + n_user);
+}
+
 /* "__mutex_lock.constprop.0" is __mutex_lock: compilers add suffixes to clones. */
 static bool is_function(const char *name, size_t len, const char *function)
 {

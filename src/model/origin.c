@@ -138,6 +138,11 @@ bool origin_of_stack(struct origins *o, const struct intern *strings, const stru
 		*known = NOTHING;
 		frame = stacks_get(stacks, stack, &n);
 		for (u32 i = 0; i < n && *known == NOTHING; i++) {
+			const char *name = intern_get(strings, frame[i], NULL);
+
+			/* a user function may have any name */
+			if (!strcmp(name, STACK_USER_MARK))
+				break;
 			if (origin_of_caller(o, strings, frame[i], &found))
 				*known = (u8)(found + 1);
 		}

@@ -46,6 +46,9 @@ static enum lock_mode mode_of(const struct event *ev)
 
 static void take_owner(struct pair *p, struct interval *iv, const struct ev_lock *l)
 {
+	/* the lock keeps the name of its last reader, who may be the very thread that waits now */
+	if (l->owner_tid == p->task->tid)
+		return;
 	(void)tasks_named(p->tasks, l->owner_tid, l->owner_comm);
 	iv->owner_tid = l->owner_tid;
 	iv->owner_comm = l->owner_comm;

@@ -11,6 +11,8 @@
 #include "base/types.h"
 
 #define STACK_MAX_FRAMES 256
+/* A frame of this text parts kernel frames from the user frames behind them (BPF records). */
+#define STACK_USER_MARK "[user]"
 #define STACKS_MAX (1u << 18)
 #define STACKS_MAX_BYTES (16u << 20)
 

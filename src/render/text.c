@@ -181,6 +181,11 @@ static void put_loss(struct text *t)
 			 tr->lost_is_minimum ? "at least " : "",
 			 (unsigned long long)tr->lost_events, (unsigned long long)tr->lost_marks,
 			 coverage);
+	else if (tr->cut)
+		snprintf(s, sizeof(s),
+			 "nothing that the recording could still tell: it was cut off, and what "
+			 "came "
+			 "behind the cut is missing");
 	else
 		snprintf(s, sizeof(s), "nothing%s", coverage);
 	put_line(t, "lost", s);

@@ -136,6 +136,7 @@ struct result_trace {
 	u32 n_line_classes;
 	u64 lost_events, lost_marks;
 	bool lost_is_minimum;
+	bool cut; /* the recording ended with an error, or was killed: more was lost than it told */
 	u64 overwritten_events; /* entries-written minus entries-in-buffer: coverage, not loss
 				   inside */
 	struct opt_u64 coverage_ppm;

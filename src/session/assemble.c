@@ -274,6 +274,7 @@ static void note_session(const struct run *run, struct result *r)
 
 	if (!run->has_info)
 		return;
+	r->trace.cut = !info->ended_by || !strcmp(info->ended_by, "error");
 	if (!info->ended_by)
 		result_note(r, NOTE_LOSS, "the recording was cut off: it did not end by itself");
 	else if (!strcmp(info->ended_by, "error"))

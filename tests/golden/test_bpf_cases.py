@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
 import checks  # noqa: E402
 
-CASES = 16
+CASES = 17
 
 
 def differences(want, got, path=''):
