@@ -31,6 +31,15 @@ def main(module="__main__"):
     sys.exit(1 if failed else 0)
 
 
+def why_not_bpf():
+    """Why BPF programs cannot be loaded on this machine; None when they can. What else goes wrong is a failure."""
+    if os.geteuid():
+        return "needs root"
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return "needs BTF of the kernel"
+    return None
+
+
 def _flatten(tests):
     for test in tests:
         if isinstance(test, unittest.TestSuite):

@@ -26,15 +26,6 @@ LOAD = [suite.MMSCOPE, "stress", "--json", "--readers", "3", "--writers", "2", "
 SCHEMA = os.path.join(checks.ROOT, "docs", "result.schema.json")
 
 
-def why_not():
-    """Why this machine cannot run it; None when it can. What else goes wrong is a failure."""
-    if os.geteuid():
-        return "needs root"
-    if not os.path.exists("/sys/kernel/btf/vmlinux"):
-        return "needs BTF of the kernel"
-    return None
-
-
 def locks(*args, **more):
     """A run to its end: the exit code, stdout, stderr."""
     done = subprocess.run([suite.MMSCOPE, "locks", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -52,7 +43,7 @@ def rows(all_refreshes, table):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        why = why_not()
+        why = suite.why_not_bpf()
         if why:
             self.skipTest(why)
 

@@ -29,10 +29,8 @@ FIELD = re.compile(r"(\w+)=([^\s()]+)")
 
 class Case(unittest.TestCase):
     def setUp(self):
-        if os.geteuid():
-            self.skipTest("needs root")
-        if not os.path.exists("/sys/kernel/btf/vmlinux"):
-            self.skipTest("needs BTF of the kernel")
+        if suite.why_not_bpf():
+            self.skipTest(suite.why_not_bpf())
         self.work = tempfile.mkdtemp(prefix="mmscope-cross-")
         self.addCleanup(shutil.rmtree, self.work)
 

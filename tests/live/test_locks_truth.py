@@ -25,19 +25,11 @@ BAD_PERCENT = 1
 LIMIT = 300  # seconds until a step counts as hung; no test measures time
 
 
-def why_not():
-    if os.geteuid():
-        return "needs root"
-    if not os.path.exists("/sys/kernel/btf/vmlinux"):
-        return "needs BTF of the kernel"
-    return None
-
-
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if why_not():
-            raise unittest.SkipTest(why_not())
+        if suite.why_not_bpf():
+            raise unittest.SkipTest(suite.why_not_bpf())
         cls.folder = tempfile.mkdtemp(prefix="mmscope-truth-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
 

@@ -25,10 +25,8 @@ NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
 class Case(unittest.TestCase):
     def setUp(self):
-        if os.geteuid():
-            self.skipTest("needs root")
-        if not os.path.exists("/sys/kernel/btf/vmlinux"):
-            self.skipTest("needs BTF of the kernel")
+        if suite.why_not_bpf():
+            self.skipTest(suite.why_not_bpf())
         self.work = tempfile.mkdtemp(prefix="mmscope-record-bpf-")
         self.addCleanup(shutil.rmtree, self.work)
         self.dir = os.path.join(self.work, "session")
